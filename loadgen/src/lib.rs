@@ -1,0 +1,1 @@
+//! The constant-rate load generator: pacing, connections, outcomes, recording.

@@ -1,0 +1,22 @@
+//! The vocabulary of a Rollscope run: the clock, the records, and the recording on disk.
+//!
+//! Collectors write down what they saw, whole, with the time they saw it. Everything clever is a pure function from a
+//! [`Recording`] to an analysis, so this crate has neither network nor decisions in it.
+
+mod clock;
+mod observation;
+mod recording;
+mod request;
+mod run;
+
+pub use clock::{Interval, RunClock, RunOffset};
+pub use observation::{
+    ClockSample, Gap, LogRecord, LogSource, ObjectKind, StageEvent, StageRecord, WatchRecord,
+    WatchType, marks,
+};
+pub use recording::{Loss, Recording};
+pub use request::{ClosedBy, ConnectionRecord, Lane, Outcome, Phase, RequestRecord};
+pub use run::{
+    EndKind, FORMAT_VERSION, GateLimits, GeneratorRecord, Lateness, RequestFacts, RunEnd,
+    RunRecord, TargetFacts,
+};

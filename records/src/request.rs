@@ -1,0 +1,341 @@
+//! One row for each scheduled slot of the load, success or failure, no exception.
+
+use serde::{Deserialize, Serialize};
+
+use crate::RunOffset;
+
+/// How a request gets its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lane {
+    /// A connection of its own, closed by us after the response.
+    New,
+    /// A connection of the keep-alive pool.
+    Reused,
+}
+
+impl Lane {
+    /// Every lane.
+    pub const ALL: [Self; 2] = [Self::New, Self::Reused];
+
+    /// The lane's name in recordings and reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Reused => "reused",
+        }
+    }
+}
+
+/// How a request ended. Each way of failing on the wire has its own value; `errno` says the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A complete response with an expected status.
+    Ok,
+    /// A complete response with a status that was not expected.
+    Status,
+    /// Never sent: the cap of requests in flight was reached when it was due.
+    Dropped,
+    /// Unfinished when the tool itself was interrupted.
+    Aborted,
+    /// The host name could not be resolved.
+    Dns,
+    /// The connection was refused (`ECONNREFUSED`).
+    ConnectRefused,
+    /// The connection was reset while it was being made.
+    ConnectReset,
+    /// No answer to the connection attempt before the deadline (or `ETIMEDOUT`).
+    ConnectTimeout,
+    /// No route to the host or network (`EHOSTUNREACH`, `ENETUNREACH`).
+    ConnectUnreachable,
+    /// The connection could not be made for a local reason (`EADDRNOTAVAIL`, `EMFILE` and the like).
+    ConnectLocal,
+    /// The TLS handshake failed.
+    Tls,
+    /// The peer had closed the connection before a byte of the request was written, and no fresh one could be used.
+    ClosedBeforeSend,
+    /// Writing the request failed.
+    WriteFailed,
+    /// The peer closed (FIN) before the response's head was complete.
+    EofBeforeHeaders,
+    /// The peer reset (RST) before the response's head was complete.
+    ResetBeforeHeaders,
+    /// The peer closed in the middle of the body.
+    TruncatedBody,
+    /// The peer reset in the middle of the body.
+    ResetInBody,
+    /// The request's own deadline passed.
+    DeadlineExceeded,
+    /// The peer sent something that is not HTTP.
+    Protocol,
+    /// HTTP/2 GOAWAY that covered this request.
+    Goaway,
+    /// HTTP/2 REFUSED_STREAM.
+    RefusedStream,
+}
+
+impl Outcome {
+    /// Every outcome, in the order of the definition.
+    pub const ALL: [Self; 21] = [
+        Self::Ok,
+        Self::Status,
+        Self::Dropped,
+        Self::Aborted,
+        Self::Dns,
+        Self::ConnectRefused,
+        Self::ConnectReset,
+        Self::ConnectTimeout,
+        Self::ConnectUnreachable,
+        Self::ConnectLocal,
+        Self::Tls,
+        Self::ClosedBeforeSend,
+        Self::WriteFailed,
+        Self::EofBeforeHeaders,
+        Self::ResetBeforeHeaders,
+        Self::TruncatedBody,
+        Self::ResetInBody,
+        Self::DeadlineExceeded,
+        Self::Protocol,
+        Self::Goaway,
+        Self::RefusedStream,
+    ];
+
+    /// The outcome's name in recordings and reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Status => "status",
+            Self::Dropped => "dropped",
+            Self::Aborted => "aborted",
+            Self::Dns => "dns",
+            Self::ConnectRefused => "connect_refused",
+            Self::ConnectReset => "connect_reset",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::ConnectUnreachable => "connect_unreachable",
+            Self::ConnectLocal => "connect_local",
+            Self::Tls => "tls",
+            Self::ClosedBeforeSend => "closed_before_send",
+            Self::WriteFailed => "write_failed",
+            Self::EofBeforeHeaders => "eof_before_headers",
+            Self::ResetBeforeHeaders => "reset_before_headers",
+            Self::TruncatedBody => "truncated_body",
+            Self::ResetInBody => "reset_in_body",
+            Self::DeadlineExceeded => "deadline_exceeded",
+            Self::Protocol => "protocol",
+            Self::Goaway => "goaway",
+            Self::RefusedStream => "refused_stream",
+        }
+    }
+
+    /// The outcome of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|o| o.as_str() == name)
+    }
+
+    /// Whether the request was sent (or an attempt was made) and failed. `Ok`, `Dropped` and `Aborted` are not failures.
+    pub const fn is_failure(self) -> bool {
+        !matches!(self, Self::Ok | Self::Dropped | Self::Aborted)
+    }
+
+    /// Whether it failed while the connection was being made.
+    pub const fn is_connect_failure(self) -> bool {
+        matches!(
+            self,
+            Self::ConnectRefused
+                | Self::ConnectReset
+                | Self::ConnectTimeout
+                | Self::ConnectUnreachable
+                | Self::ConnectLocal
+                | Self::Dns
+                | Self::Tls
+        )
+    }
+
+    /// Whether a body that had begun did not come to its end.
+    pub const fn is_truncated(self) -> bool {
+        matches!(self, Self::TruncatedBody | Self::ResetInBody)
+    }
+}
+
+/// Where in its life a request was when it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Not sent at all.
+    Queue,
+    /// Resolving the name.
+    Resolve,
+    /// Making the connection.
+    Connect,
+    /// The TLS handshake.
+    Tls,
+    /// Writing the request.
+    Send,
+    /// Waiting for the response's head.
+    Head,
+    /// Reading the response's body.
+    Body,
+    /// The response was complete.
+    Done,
+}
+
+impl Phase {
+    /// Every phase, in the order in which a request goes through them.
+    pub const ALL: [Self; 8] = [
+        Self::Queue,
+        Self::Resolve,
+        Self::Connect,
+        Self::Tls,
+        Self::Send,
+        Self::Head,
+        Self::Body,
+        Self::Done,
+    ];
+
+    /// The phase's name in recordings and reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Send => "send",
+            Self::Head => "head",
+            Self::Body => "body",
+            Self::Done => "done",
+        }
+    }
+}
+
+/// One scheduled slot of the load. Absent times were never reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestRecord {
+    /// Number of the slot, from 0, in the order of the schedule.
+    pub seq: u64,
+    /// Which kind of connection it asked for.
+    pub lane: Lane,
+    /// Name of the request in the scenario.
+    pub name: String,
+    /// When it was due.
+    pub scheduled: RunOffset,
+    /// When the generator began with it.
+    pub dispatched: Option<RunOffset>,
+    /// When its own connection was established (only for the request that made it).
+    pub connected: Option<RunOffset>,
+    /// When the request had been written.
+    pub written: Option<RunOffset>,
+    /// When the response's head was complete.
+    pub first_byte: Option<RunOffset>,
+    /// When it was over, one way or the other.
+    pub ended: Option<RunOffset>,
+    /// The connection's id, unique in the run.
+    pub connection: Option<u64>,
+    /// Requests that the connection had carried before this one.
+    pub ordinal: Option<u32>,
+    /// Age of the connection when the request was dispatched, ns.
+    pub connection_age: Option<i64>,
+    /// Time since the previous response on the connection, ns.
+    pub idle: Option<i64>,
+    /// Whether the connection had carried a request before.
+    pub reused: bool,
+    /// Our port.
+    pub local_port: Option<u16>,
+    /// The address that the client connected to, as `ip:port`.
+    pub peer: Option<String>,
+    /// The response's status.
+    pub status: Option<u16>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Where it ended.
+    pub phase: Phase,
+    /// The operating system's error number, where there was one.
+    pub errno: Option<i32>,
+    /// Bytes of the request that were handed to the socket.
+    pub bytes_sent: u64,
+    /// Bytes of the response that came (head and body).
+    pub bytes_received: u64,
+    /// Whether the request said `Connection: close`.
+    pub close_requested: bool,
+    /// Whether the response said `Connection: close`.
+    pub close_received: bool,
+    /// The pod that answered, from the configured response header.
+    pub pod: Option<String>,
+    /// Hints at who emitted the response: `server`, `via`, `x-envoy-*`, `l5d-proxy-error`, as `name=value` joined by `; `.
+    pub emitted_by: Option<String>,
+    /// Whether a client that silently re-sends would have hidden this failure: reused connection, replayable method,
+    /// no byte of a response.
+    pub maskable: bool,
+}
+
+impl RequestRecord {
+    /// A slot that nothing has happened to yet.
+    pub fn scheduled(seq: u64, lane: Lane, name: &str, scheduled: RunOffset) -> Self {
+        Self {
+            seq,
+            lane,
+            name: name.to_owned(),
+            scheduled,
+            dispatched: None,
+            connected: None,
+            written: None,
+            first_byte: None,
+            ended: None,
+            connection: None,
+            ordinal: None,
+            connection_age: None,
+            idle: None,
+            reused: false,
+            local_port: None,
+            peer: None,
+            status: None,
+            outcome: Outcome::Dropped,
+            phase: Phase::Queue,
+            errno: None,
+            bytes_sent: 0,
+            bytes_received: 0,
+            close_requested: false,
+            close_received: false,
+            pod: None,
+            emitted_by: None,
+            maskable: false,
+        }
+    }
+}
+
+/// Who ended a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClosedBy {
+    /// We did.
+    Client,
+    /// The peer sent FIN.
+    PeerFin,
+    /// The peer sent RST.
+    PeerReset,
+}
+
+/// One connection of the load generator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionRecord {
+    /// Unique in the run.
+    pub id: u64,
+    /// The lane that it served.
+    pub lane: Lane,
+    /// When the attempt began.
+    pub started: RunOffset,
+    /// When it was established; `None` when it never was.
+    pub established: Option<RunOffset>,
+    /// When it ended.
+    pub closed: Option<RunOffset>,
+    /// Who ended it.
+    pub closed_by: Option<ClosedBy>,
+    /// Whether it ended while it was idle, between two requests.
+    pub closed_idle: bool,
+    /// Requests that it carried.
+    pub requests: u32,
+    /// Our port.
+    pub local_port: Option<u16>,
+    /// The address that we connected to, as `ip:port`.
+    pub peer: Option<String>,
+}

@@ -1,0 +1,1 @@
+//! Reports of an analysis: the HTML timeline and JSON. No decisions are made here.

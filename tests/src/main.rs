@@ -1,0 +1,7 @@
+//! The `rollscope` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    rollscope_cli::main()
+}
