@@ -4,12 +4,15 @@
 //! [`Recording`] to an analysis, so this crate has neither network nor decisions in it.
 
 mod clock;
+mod disk;
 mod observation;
 mod recording;
+pub mod redact;
 mod request;
 mod run;
 
 pub use clock::{Interval, RunClock, RunOffset};
+pub use disk::{ReadError, RecordingWriter, WriteError};
 pub use observation::{
     ClockSample, Gap, LogRecord, LogSource, ObjectKind, StageEvent, StageRecord, WatchRecord,
     WatchType, marks,

@@ -1,0 +1,265 @@
+//! Rows as columns: the schema of `requests` and `connections`.
+//!
+//! Times are `i64` nanoseconds on the run's clock, lengths of time `i64` nanoseconds, names are strings. A column that
+//! a recording does not have reads as nulls, so that an older recording stays readable; a column that this version
+//! does not know is ignored.
+
+use polars::prelude::*;
+
+use crate::{ClosedBy, ConnectionRecord, Lane, Outcome, Phase, RequestRecord, RunOffset};
+
+/// A record that is stored as a row of a columnar file.
+pub(crate) trait Row: Sized {
+    /// The file's name without its extension.
+    const FILE: &'static str;
+
+    /// The rows as a frame, a column a field.
+    fn to_frame(rows: &[Self]) -> PolarsResult<DataFrame>;
+
+    /// The rows of a frame.
+    fn from_frame(frame: &DataFrame) -> PolarsResult<Vec<Self>>;
+}
+
+fn u64s<R>(name: &str, rows: &[R], get: impl Fn(&R) -> Option<u64>) -> Column {
+    Column::new(name.into(), rows.iter().map(get).collect::<Vec<_>>())
+}
+
+fn i64s<R>(name: &str, rows: &[R], get: impl Fn(&R) -> Option<i64>) -> Column {
+    Column::new(name.into(), rows.iter().map(get).collect::<Vec<_>>())
+}
+
+fn u32s<R>(name: &str, rows: &[R], get: impl Fn(&R) -> Option<u32>) -> Column {
+    Column::new(name.into(), rows.iter().map(get).collect::<Vec<_>>())
+}
+
+fn bools<R>(name: &str, rows: &[R], get: impl Fn(&R) -> bool) -> Column {
+    Column::new(name.into(), rows.iter().map(get).collect::<Vec<_>>())
+}
+
+fn texts<'r, R>(name: &str, rows: &'r [R], get: impl Fn(&'r R) -> Option<&'r str>) -> Column {
+    Column::new(name.into(), rows.iter().map(get).collect::<Vec<_>>())
+}
+
+fn nanos(t: Option<RunOffset>) -> Option<i64> {
+    t.map(RunOffset::nanos)
+}
+
+/// A frame's columns by name, each cast to the type that is asked for.
+struct Columns<'f>(&'f DataFrame);
+
+impl Columns<'_> {
+    fn cast(&self, name: &str, to: &DataType) -> PolarsResult<Series> {
+        match self.0.column(name) {
+            Ok(column) => column.as_materialized_series().cast(to),
+            Err(_) => Ok(Series::full_null(name.into(), self.0.height(), to)),
+        }
+    }
+
+    fn u64s(&self, name: &str) -> PolarsResult<Vec<Option<u64>>> {
+        Ok(self.cast(name, &DataType::UInt64)?.u64()?.iter().collect())
+    }
+
+    fn i64s(&self, name: &str) -> PolarsResult<Vec<Option<i64>>> {
+        Ok(self.cast(name, &DataType::Int64)?.i64()?.iter().collect())
+    }
+
+    fn times(&self, name: &str) -> PolarsResult<Vec<Option<RunOffset>>> {
+        Ok(self
+            .i64s(name)?
+            .into_iter()
+            .map(|t| t.map(RunOffset))
+            .collect())
+    }
+
+    fn bools(&self, name: &str) -> PolarsResult<Vec<bool>> {
+        let series = self.cast(name, &DataType::Boolean)?;
+        Ok(series.bool()?.iter().map(|b| b.unwrap_or(false)).collect())
+    }
+
+    fn texts(&self, name: &str) -> PolarsResult<Vec<Option<String>>> {
+        let series = self.cast(name, &DataType::String)?;
+        Ok(series.str()?.iter().map(|s| s.map(str::to_owned)).collect())
+    }
+}
+
+fn required<T>(value: Option<T>, column: &str, row: usize) -> PolarsResult<T> {
+    value.ok_or_else(|| polars_err!(ComputeError: "column {column:?} has no value in row {row}"))
+}
+
+fn named<T>(
+    name: Option<&str>,
+    known: impl Fn(&str) -> Option<T>,
+    column: &str,
+) -> PolarsResult<Option<T>> {
+    name.map(|n| known(n).ok_or_else(|| polars_err!(ComputeError: "unknown {column} {n:?}")))
+        .transpose()
+}
+
+fn lane(name: &str) -> Option<Lane> {
+    Lane::ALL.into_iter().find(|l| l.as_str() == name)
+}
+
+fn phase(name: &str) -> Option<Phase> {
+    Phase::ALL.into_iter().find(|p| p.as_str() == name)
+}
+
+fn closed_by(name: &str) -> Option<ClosedBy> {
+    [ClosedBy::Client, ClosedBy::PeerFin, ClosedBy::PeerReset]
+        .into_iter()
+        .find(|c| closed_by_name(*c) == name)
+}
+
+const fn closed_by_name(by: ClosedBy) -> &'static str {
+    match by {
+        ClosedBy::Client => "client",
+        ClosedBy::PeerFin => "peer_fin",
+        ClosedBy::PeerReset => "peer_reset",
+    }
+}
+
+impl Row for RequestRecord {
+    const FILE: &'static str = "requests";
+
+    fn to_frame(rows: &[Self]) -> PolarsResult<DataFrame> {
+        let columns = vec![
+            u64s("seq", rows, |r| Some(r.seq)),
+            texts("lane", rows, |r| Some(r.lane.as_str())),
+            texts("name", rows, |r| Some(&r.name)),
+            i64s("scheduled", rows, |r| Some(r.scheduled.nanos())),
+            i64s("dispatched", rows, |r| nanos(r.dispatched)),
+            i64s("connected", rows, |r| nanos(r.connected)),
+            i64s("written", rows, |r| nanos(r.written)),
+            i64s("first_byte", rows, |r| nanos(r.first_byte)),
+            i64s("ended", rows, |r| nanos(r.ended)),
+            u64s("connection", rows, |r| r.connection),
+            u32s("ordinal", rows, |r| r.ordinal),
+            i64s("connection_age", rows, |r| r.connection_age),
+            i64s("idle", rows, |r| r.idle),
+            bools("reused", rows, |r| r.reused),
+            u32s("local_port", rows, |r| r.local_port.map(u32::from)),
+            texts("peer", rows, |r| r.peer.as_deref()),
+            u32s("status", rows, |r| r.status.map(u32::from)),
+            texts("outcome", rows, |r| Some(r.outcome.as_str())),
+            texts("phase", rows, |r| Some(r.phase.as_str())),
+            i64s("errno", rows, |r| r.errno.map(i64::from)),
+            u64s("bytes_sent", rows, |r| Some(r.bytes_sent)),
+            u64s("bytes_received", rows, |r| Some(r.bytes_received)),
+            bools("close_requested", rows, |r| r.close_requested),
+            bools("close_received", rows, |r| r.close_received),
+            texts("pod", rows, |r| r.pod.as_deref()),
+            texts("emitted_by", rows, |r| r.emitted_by.as_deref()),
+            bools("maskable", rows, |r| r.maskable),
+        ];
+        DataFrame::new(rows.len(), columns)
+    }
+
+    fn from_frame(frame: &DataFrame) -> PolarsResult<Vec<Self>> {
+        let c = Columns(frame);
+        let (seq, lanes, names) = (c.u64s("seq")?, c.texts("lane")?, c.texts("name")?);
+        let (scheduled, dispatched) = (c.times("scheduled")?, c.times("dispatched")?);
+        let (connected, written) = (c.times("connected")?, c.times("written")?);
+        let (first_byte, ended) = (c.times("first_byte")?, c.times("ended")?);
+        let (connection, ordinal) = (c.u64s("connection")?, c.u64s("ordinal")?);
+        let (age, idle, reused) = (
+            c.i64s("connection_age")?,
+            c.i64s("idle")?,
+            c.bools("reused")?,
+        );
+        let (local_port, peer, status) =
+            (c.u64s("local_port")?, c.texts("peer")?, c.u64s("status")?);
+        let (outcome, phases, errno) = (c.texts("outcome")?, c.texts("phase")?, c.i64s("errno")?);
+        let (sent, received) = (c.u64s("bytes_sent")?, c.u64s("bytes_received")?);
+        let (close_requested, close_received) =
+            (c.bools("close_requested")?, c.bools("close_received")?);
+        let (pod, emitted_by, maskable) = (
+            c.texts("pod")?,
+            c.texts("emitted_by")?,
+            c.bools("maskable")?,
+        );
+        (0..frame.height())
+            .map(|i| {
+                Ok(Self {
+                    seq: required(seq[i], "seq", i)?,
+                    lane: required(named(lanes[i].as_deref(), lane, "lane")?, "lane", i)?,
+                    name: names[i].clone().unwrap_or_default(),
+                    scheduled: required(scheduled[i], "scheduled", i)?,
+                    dispatched: dispatched[i],
+                    connected: connected[i],
+                    written: written[i],
+                    first_byte: first_byte[i],
+                    ended: ended[i],
+                    connection: connection[i],
+                    ordinal: ordinal[i].and_then(|o| u32::try_from(o).ok()),
+                    connection_age: age[i],
+                    idle: idle[i],
+                    reused: reused[i],
+                    local_port: local_port[i].and_then(|p| u16::try_from(p).ok()),
+                    peer: peer[i].clone(),
+                    status: status[i].and_then(|s| u16::try_from(s).ok()),
+                    outcome: required(
+                        named(outcome[i].as_deref(), Outcome::from_name, "outcome")?,
+                        "outcome",
+                        i,
+                    )?,
+                    phase: required(named(phases[i].as_deref(), phase, "phase")?, "phase", i)?,
+                    errno: errno[i].and_then(|e| i32::try_from(e).ok()),
+                    bytes_sent: sent[i].unwrap_or(0),
+                    bytes_received: received[i].unwrap_or(0),
+                    close_requested: close_requested[i],
+                    close_received: close_received[i],
+                    pod: pod[i].clone(),
+                    emitted_by: emitted_by[i].clone(),
+                    maskable: maskable[i],
+                })
+            })
+            .collect()
+    }
+}
+
+impl Row for ConnectionRecord {
+    const FILE: &'static str = "connections";
+
+    fn to_frame(rows: &[Self]) -> PolarsResult<DataFrame> {
+        let columns = vec![
+            u64s("id", rows, |r| Some(r.id)),
+            texts("lane", rows, |r| Some(r.lane.as_str())),
+            i64s("started", rows, |r| Some(r.started.nanos())),
+            i64s("established", rows, |r| nanos(r.established)),
+            i64s("closed", rows, |r| nanos(r.closed)),
+            texts("closed_by", rows, |r| r.closed_by.map(closed_by_name)),
+            bools("closed_idle", rows, |r| r.closed_idle),
+            u32s("requests", rows, |r| Some(r.requests)),
+            u32s("local_port", rows, |r| r.local_port.map(u32::from)),
+            texts("peer", rows, |r| r.peer.as_deref()),
+        ];
+        DataFrame::new(rows.len(), columns)
+    }
+
+    fn from_frame(frame: &DataFrame) -> PolarsResult<Vec<Self>> {
+        let c = Columns(frame);
+        let (id, lanes, started) = (c.u64s("id")?, c.texts("lane")?, c.times("started")?);
+        let (established, closed) = (c.times("established")?, c.times("closed")?);
+        let (by, idle, requests) = (
+            c.texts("closed_by")?,
+            c.bools("closed_idle")?,
+            c.u64s("requests")?,
+        );
+        let (local_port, peer) = (c.u64s("local_port")?, c.texts("peer")?);
+        (0..frame.height())
+            .map(|i| {
+                Ok(Self {
+                    id: required(id[i], "id", i)?,
+                    lane: required(named(lanes[i].as_deref(), lane, "lane")?, "lane", i)?,
+                    started: required(started[i], "started", i)?,
+                    established: established[i],
+                    closed: closed[i],
+                    closed_by: named(by[i].as_deref(), closed_by, "closed_by")?,
+                    closed_idle: idle[i],
+                    requests: requests[i].and_then(|r| u32::try_from(r).ok()).unwrap_or(0),
+                    local_port: local_port[i].and_then(|p| u16::try_from(p).ok()),
+                    peer: peer[i].clone(),
+                })
+            })
+            .collect()
+    }
+}

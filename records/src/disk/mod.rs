@@ -1,0 +1,28 @@
+//! The recording on disk: `<name>.rollscope/`.
+//!
+//! | file | content |
+//! |---|---|
+//! | `run.json` | [`RunRecord`](crate::RunRecord): format version, clock anchor, target, gate, scenario without secrets; written at the start and again at the end |
+//! | `requests.arrows`, `connections.arrows` | rows while the run goes on: an Arrow IPC stream, a batch at most every quarter of a second, with the batches' checksums in `*.arrows.crc` |
+//! | `requests.parquet`, `connections.parquet` | the same rows once the run has ended; they replace the streams |
+//! | `checksums.json` | CRC-32 of the Parquet files |
+//! | `watch.jsonl` | [`WatchRecord`](crate::WatchRecord) a line: watch events with receive offsets, and gaps |
+//! | `logs.jsonl` | [`LogRecord`](crate::LogRecord) a line |
+//! | `stages.jsonl` | [`StageRecord`](crate::StageRecord) a line |
+//! | `clock.jsonl` | [`ClockSample`](crate::ClockSample) a line |
+//! | `generator.json` | [`GeneratorRecord`](crate::GeneratorRecord), at the end |
+//!
+//! All times are nanoseconds on the run's clock; `wall_start_unix_nanos` of `run.json` anchors it. The files are
+//! readable without this program: `polars.read_parquet("requests.parquet")`, DuckDB's `read_parquet`, pandas.
+//! A reader accepts a cut last line or batch and lists in [`Recording::losses`](crate::Recording) what it could not
+//! read. A newer format version than its own it refuses.
+
+mod columns;
+mod error;
+mod parquet;
+mod reader;
+mod stream;
+mod writer;
+
+pub use error::{ReadError, WriteError};
+pub use writer::RecordingWriter;

@@ -1,0 +1,149 @@
+//! Reads a recording, also one that was cut.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::columns::Row;
+use super::{ReadError, parquet, stream};
+use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, WatchRecord};
+
+impl Recording {
+    /// Reads the recording in the folder `dir`. What is cut or damaged is left out and listed in `losses`.
+    pub fn open(dir: &Path) -> Result<Self, ReadError> {
+        let mut recording = Self::new(read_run(dir)?);
+        let mut losses = Vec::new();
+        recording.requests = rows(dir, &mut losses)?;
+        recording.connections = rows(dir, &mut losses)?;
+        recording.watch = lines(dir, "watch.jsonl", &mut losses)?;
+        recording.logs = lines(dir, "logs.jsonl", &mut losses)?;
+        recording.stages = lines(dir, "stages.jsonl", &mut losses)?;
+        recording.clocks = lines(dir, "clock.jsonl", &mut losses)?;
+        recording.generator = generator(dir, &mut losses);
+        recording.losses = losses;
+        recording.sort();
+        Ok(recording)
+    }
+
+    fn sort(&mut self) {
+        self.requests.sort_by_key(|r| (r.scheduled, r.seq));
+        self.connections.sort_by_key(|c| (c.started, c.id));
+        self.watch.sort_by_key(|w| match w {
+            WatchRecord::Event { at, .. } => *at,
+            WatchRecord::Gap(gap) => gap.from,
+        });
+        self.logs.sort_by_key(|l| l.at);
+        self.stages.sort_by_key(|s| s.at);
+        self.clocks.sort_by_key(|c| c.after);
+    }
+}
+
+fn read_run(dir: &Path) -> Result<RunRecord, ReadError> {
+    let path = dir.join("run.json");
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && dir.exists() => {
+            return Err(ReadError::NotARecording(dir.to_owned()));
+        }
+        Err(source) => return Err(ReadError::Io { path, source }),
+    };
+    let misread = |source| ReadError::Run {
+        path: path.clone(),
+        source,
+    };
+    let raw: Value = serde_json::from_slice(&bytes).map_err(misread)?;
+    let found = raw["format_version"].as_u64().unwrap_or(0);
+    if found > u64::from(FORMAT_VERSION) {
+        return Err(ReadError::TooNew {
+            path: dir.to_owned(),
+            found,
+            known: FORMAT_VERSION,
+        });
+    }
+    serde_json::from_value(raw).map_err(misread)
+}
+
+/// The rows from the Parquet file if there is a good one, else from the stream.
+fn rows<R: Row>(dir: &Path, losses: &mut Vec<Loss>) -> Result<Vec<R>, ReadError> {
+    let name = format!("{}.parquet", R::FILE);
+    if dir.join(&name).exists() {
+        let checksums = std::fs::read(dir.join("checksums.json")).unwrap_or_default();
+        let checksums: BTreeMap<String, u32> =
+            serde_json::from_slice(&checksums).unwrap_or_default();
+        if !checksums.contains_key(&name) && !dir.join(format!("{}.arrows", R::FILE)).exists() {
+            let what = "its checksum is missing: damage would not be noticed".to_owned();
+            losses.push(Loss {
+                file: name.clone(),
+                what,
+            });
+        }
+        match parquet::read(dir, checksums.get(&name).copied()) {
+            Ok(rows) => return Ok(rows),
+            Err(error) => losses.push(Loss {
+                file: name,
+                what: error.to_string(),
+            }),
+        }
+    }
+    if dir.join(format!("{}.arrows", R::FILE)).exists() {
+        return stream::read(dir, losses);
+    }
+    losses.push(Loss {
+        file: format!("{}.parquet", R::FILE),
+        what: "no rows can be read".to_owned(),
+    });
+    Ok(Vec::new())
+}
+
+fn lines<T: DeserializeOwned>(
+    dir: &Path,
+    name: &str,
+    losses: &mut Vec<Loss>,
+) -> Result<Vec<T>, ReadError> {
+    let path = dir.join(name);
+    let mut lose = |what: String| {
+        losses.push(Loss {
+            file: name.to_owned(),
+            what,
+        })
+    };
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            lose("the file is missing".to_owned());
+            return Ok(Vec::new());
+        }
+        Err(source) => return Err(ReadError::Io { path, source }),
+    };
+    let mut records = Vec::new();
+    let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    for (number, line) in bytes[..whole].split(|b| *b == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        match serde_json::from_slice(line) {
+            Ok(record) => records.push(record),
+            Err(e) => lose(format!("line {}: {e}", number + 1)),
+        }
+    }
+    if whole < bytes.len() {
+        lose("the last line is cut".to_owned());
+    }
+    Ok(records)
+}
+
+fn generator(dir: &Path, losses: &mut Vec<Loss>) -> Option<crate::GeneratorRecord> {
+    let bytes = std::fs::read(dir.join("generator.json")).ok()?;
+    match serde_json::from_slice(&bytes) {
+        Ok(record) => Some(record),
+        Err(e) => {
+            losses.push(Loss {
+                file: "generator.json".to_owned(),
+                what: e.to_string(),
+            });
+            None
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Writes a recording while the run goes on: a thread of its own, so that nobody who records ever waits for a disk.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::WriteError;
+use super::columns::Row;
+use super::stream::{self, RowStream};
+use crate::{
+    ClockSample, ConnectionRecord, GeneratorRecord, LogRecord, RequestRecord, RunRecord,
+    StageRecord, WatchRecord,
+};
+
+/// Rows of a batch. A batch is also written when its first row is this old: [`FLUSH`].
+const BATCH: usize = 8192;
+/// The longest that a record stays in memory.
+const FLUSH: Duration = Duration::from_millis(250);
+
+enum Message {
+    Request(Box<RequestRecord>),
+    Connection(ConnectionRecord),
+    Watch(Box<WatchRecord>),
+    Log(LogRecord),
+    Stage(StageRecord),
+    Clock(ClockSample),
+    Finish,
+}
+
+/// A handle on a recording that is being written. Clones write into the same recording. No method waits for the disk.
+#[derive(Clone)]
+pub struct RecordingWriter {
+    dir: PathBuf,
+    records: Sender<Message>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    thread: Mutex<Option<JoinHandle<()>>>,
+    error: Mutex<Option<WriteError>>,
+}
+
+impl std::fmt::Debug for RecordingWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RecordingWriter")
+            .field("dir", &self.dir)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RecordingWriter {
+    /// Creates the folder `dir` (which must not hold a recording yet), writes `run.json` and starts the writer.
+    pub fn create(dir: &Path, run: &RunRecord) -> Result<Self, WriteError> {
+        if dir.join("run.json").exists() {
+            return Err(WriteError::Exists(dir.to_owned()));
+        }
+        std::fs::create_dir_all(dir).map_err(|source| WriteError::Io {
+            path: dir.to_owned(),
+            source,
+        })?;
+        write_json(&dir.join("run.json"), run)?;
+        let files = Files::create(dir)?;
+        let (records, inbox) = channel();
+        let shared = Arc::new(Shared {
+            thread: Mutex::new(None),
+            error: Mutex::new(None),
+        });
+        let for_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("recording".to_owned())
+            .spawn(move || files.write_until_finished(&inbox, &for_thread))
+            .map_err(|source| WriteError::Io {
+                path: dir.to_owned(),
+                source,
+            })?;
+        *shared.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(Self {
+            dir: dir.to_owned(),
+            records,
+            shared,
+        })
+    }
+
+    /// The recording's folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn send(&self, message: Message) {
+        if self.records.send(message).is_err() {
+            self.shared.fail(WriteError::WriterGone);
+        }
+    }
+
+    /// Records a request.
+    pub fn request(&self, record: RequestRecord) {
+        self.send(Message::Request(Box::new(record)));
+    }
+
+    /// Records a connection.
+    pub fn connection(&self, record: ConnectionRecord) {
+        self.send(Message::Connection(record));
+    }
+
+    /// Records a watch event or a gap.
+    pub fn watch(&self, record: WatchRecord) {
+        self.send(Message::Watch(Box::new(record)));
+    }
+
+    /// Records a log line.
+    pub fn log(&self, record: LogRecord) {
+        self.send(Message::Log(record));
+    }
+
+    /// Records what happened to a stage.
+    pub fn stage(&self, record: StageRecord) {
+        self.send(Message::Stage(record));
+    }
+
+    /// Records a sample of another clock.
+    pub fn clock_sample(&self, record: ClockSample) {
+        self.send(Message::Clock(record));
+    }
+
+    /// What has gone wrong so far (for example a full disk), in words. A run should stop when there is something.
+    pub fn error(&self) -> Option<String> {
+        let error = self
+            .shared
+            .error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        error.as_ref().map(ToString::to_string)
+    }
+
+    /// Writes what is left, turns the row streams into Parquet and writes `run.json` and `generator.json` for good.
+    /// Records sent after this are lost.
+    pub fn finish(
+        &self,
+        generator: Option<&GeneratorRecord>,
+        run: &RunRecord,
+    ) -> Result<(), WriteError> {
+        self.send(Message::Finish);
+        let thread = self
+            .shared
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            return Err(WriteError::WriterGone);
+        }
+        if let Some(generator) = generator {
+            write_json(&self.dir.join("generator.json"), generator)?;
+        }
+        write_json(&self.dir.join("run.json"), run)?;
+        match self
+            .shared
+            .error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
+            Some(error) => Err(error),
+            None => self.replace_streams(),
+        }
+    }
+
+    fn replace_streams(&self) -> Result<(), WriteError> {
+        let mut checksums = BTreeMap::new();
+        let requests = self.to_parquet::<RequestRecord>(|r| (r.scheduled, r.seq))?;
+        checksums.insert("requests.parquet", requests);
+        let connections = self.to_parquet::<ConnectionRecord>(|c| (c.started, c.id))?;
+        checksums.insert("connections.parquet", connections);
+        write_json(&self.dir.join("checksums.json"), &checksums)?;
+        for name in [RequestRecord::FILE, ConnectionRecord::FILE] {
+            let _ = std::fs::remove_file(self.dir.join(format!("{name}.arrows")));
+            let _ = std::fs::remove_file(self.dir.join(format!("{name}.arrows.crc")));
+        }
+        Ok(())
+    }
+
+    fn to_parquet<R: Row>(
+        &self,
+        order: impl Fn(&R) -> (crate::RunOffset, u64),
+    ) -> Result<u32, WriteError> {
+        let mut losses = Vec::new();
+        let mut rows: Vec<R> =
+            stream::read(&self.dir, &mut losses).map_err(|e| WriteError::Io {
+                path: self.dir.clone(),
+                source: std::io::Error::other(e),
+            })?;
+        if let Some(loss) = losses.first() {
+            let source = std::io::Error::other(loss.what.clone());
+            return Err(WriteError::Io {
+                path: self.dir.join(&loss.file),
+                source,
+            });
+        }
+        rows.sort_by_key(order);
+        super::parquet::write(&self.dir, &rows)
+    }
+}
+
+impl Shared {
+    fn fail(&self, error: WriteError) {
+        self.error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(error);
+    }
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), WriteError> {
+    let io = |source| WriteError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut bytes = serde_json::to_vec_pretty(value).map_err(|e| io(e.into()))?;
+    bytes.push(b'\n');
+    WriteError::write_whole(path, &bytes)
+}
+
+/// A file with a JSON document a line.
+struct Lines {
+    path: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl Lines {
+    fn create(dir: &Path, name: &str) -> Result<Self, WriteError> {
+        let path = dir.join(name);
+        Ok(Self {
+            file: BufWriter::new(WriteError::create(&path)?),
+            path,
+        })
+    }
+
+    fn append(&mut self, record: &impl Serialize) -> Result<(), WriteError> {
+        serde_json::to_writer(&mut self.file, record)
+            .map_err(std::io::Error::from)
+            .and_then(|()| self.file.write_all(b"\n"))
+            .map_err(|source| WriteError::Io {
+                path: self.path.clone(),
+                source,
+            })
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        self.file.flush().map_err(|source| WriteError::Io {
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
+
+/// The files of a recording, owned by the writing thread.
+struct Files {
+    requests: RowStream<RequestRecord>,
+    connections: RowStream<ConnectionRecord>,
+    request_batch: Vec<RequestRecord>,
+    connection_batch: Vec<ConnectionRecord>,
+    watch: Lines,
+    logs: Lines,
+    stages: Lines,
+    clocks: Lines,
+}
+
+impl Files {
+    fn create(dir: &Path) -> Result<Self, WriteError> {
+        Ok(Self {
+            requests: RowStream::create(dir)?,
+            connections: RowStream::create(dir)?,
+            request_batch: Vec::new(),
+            connection_batch: Vec::new(),
+            watch: Lines::create(dir, "watch.jsonl")?,
+            logs: Lines::create(dir, "logs.jsonl")?,
+            stages: Lines::create(dir, "stages.jsonl")?,
+            clocks: Lines::create(dir, "clock.jsonl")?,
+        })
+    }
+
+    fn write_until_finished(mut self, inbox: &Receiver<Message>, shared: &Shared) {
+        let mut flush_at = Instant::now() + FLUSH;
+        loop {
+            let wait = flush_at.saturating_duration_since(Instant::now());
+            let written = match inbox.recv_timeout(wait) {
+                Ok(Message::Finish) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(message) => self.write(message),
+                Err(RecvTimeoutError::Timeout) => Ok(()),
+            };
+            if let Err(error) = written {
+                shared.fail(error);
+            }
+            if Instant::now() >= flush_at {
+                if let Err(error) = self.flush() {
+                    shared.fail(error);
+                }
+                flush_at = Instant::now() + FLUSH;
+            }
+        }
+        if let Err(error) = self.end() {
+            shared.fail(error);
+        }
+    }
+
+    fn write(&mut self, message: Message) -> Result<(), WriteError> {
+        match message {
+            Message::Request(record) => {
+                self.request_batch.push(*record);
+                if self.request_batch.len() >= BATCH {
+                    self.flush_rows()
+                } else {
+                    Ok(())
+                }
+            }
+            Message::Connection(record) => {
+                self.connection_batch.push(record);
+                if self.connection_batch.len() >= BATCH {
+                    self.flush_rows()
+                } else {
+                    Ok(())
+                }
+            }
+            Message::Watch(record) => self.watch.append(&record),
+            Message::Log(record) => self.logs.append(&record),
+            Message::Stage(record) => self.stages.append(&record),
+            Message::Clock(record) => self.clocks.append(&record),
+            Message::Finish => Ok(()),
+        }
+    }
+
+    fn flush_rows(&mut self) -> Result<(), WriteError> {
+        let requests = std::mem::take(&mut self.request_batch);
+        if !requests.is_empty() {
+            self.requests.append(&requests)?;
+        }
+        let connections = std::mem::take(&mut self.connection_batch);
+        if !connections.is_empty() {
+            self.connections.append(&connections)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        self.flush_rows()?;
+        self.watch.flush()?;
+        self.logs.flush()?;
+        self.stages.flush()?;
+        self.clocks.flush()
+    }
+
+    fn end(mut self) -> Result<(), WriteError> {
+        self.flush()?;
+        self.requests.end()?;
+        self.connections.end()
+    }
+}

@@ -1,0 +1,194 @@
+//! A recording survives its disk: whole, cut and damaged.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use rollscope_records::{
+    EndKind, FORMAT_VERSION, GateLimits, Lane, LogRecord, LogSource, ObjectKind, Outcome, Phase,
+    ReadError, Recording, RecordingWriter, RequestRecord, RunEnd, RunOffset, RunRecord,
+    TargetFacts, WatchRecord, WatchType, WriteError,
+};
+
+fn run() -> RunRecord {
+    RunRecord {
+        format_version: FORMAT_VERSION,
+        run_id: "r1".into(),
+        name: "test".into(),
+        tool: "test".into(),
+        wall_start_unix_nanos: 1_700_000_000_000_000_000,
+        target: TargetFacts {
+            kind: "none".into(),
+            namespace: None,
+            workload: None,
+            services: vec![],
+            front_end: None,
+            kubelet_version: None,
+        },
+        gate: GateLimits::default(),
+        log_marks: Default::default(),
+        requests: vec![],
+        rate_per_second: 100.0,
+        scenario: serde_json::Value::Null,
+        warnings: vec![],
+        end: None,
+    }
+}
+
+fn request(seq: u64) -> RequestRecord {
+    let mut r = RequestRecord::scheduled(
+        seq,
+        if seq.is_multiple_of(3) {
+            Lane::New
+        } else {
+            Lane::Reused
+        },
+        "list",
+        RunOffset(seq as i64 * 5_000_000),
+    );
+    r.dispatched = Some(r.scheduled.plus_nanos(12_345));
+    r.ended = Some(r.scheduled.plus_nanos(900_001));
+    r.status = Some(200);
+    r.outcome = Outcome::Ok;
+    r.phase = Phase::Done;
+    r.connection = Some(seq % 7);
+    r.ordinal = Some(4);
+    r.local_port = Some(40_000);
+    r.pod = seq.is_multiple_of(2).then(|| format!("web-{}", seq % 3));
+    r
+}
+
+/// Waits until the stream holds `rows` rows, as somebody who opens a running recording would see it.
+fn wait_for_rows(dir: &Path, rows: usize) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while Recording::open(dir).unwrap().requests.len() < rows {
+        assert!(
+            Instant::now() < deadline,
+            "the rows were not written in time"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn what_was_recorded_is_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("a.rollscope");
+    let writer = RecordingWriter::create(&dir, &run()).unwrap();
+    let requests: Vec<_> = (0..20_000).map(request).collect();
+    requests
+        .iter()
+        .rev()
+        .for_each(|r| writer.request(r.clone()));
+    let log = LogRecord {
+        at: RunOffset(5),
+        source: LogSource::Container {
+            pod: "p".into(),
+            container: "c".into(),
+        },
+        timestamp: Some("2026-11-30T11:07:47.001573000Z".into()),
+        line: "\u{1b}[31mhello".into(),
+    };
+    writer.log(log.clone());
+    let watch = WatchRecord::Event {
+        at: RunOffset(7),
+        kind: ObjectKind::Pod,
+        event: WatchType::Added,
+        object: serde_json::json!({"metadata": {"name": "p"}}),
+    };
+    writer.watch(watch.clone());
+    let end = RunEnd {
+        at: RunOffset(9),
+        how: EndKind::Completed,
+        reason: None,
+    };
+    let ended = RunRecord {
+        end: Some(end),
+        ..run()
+    };
+    writer.finish(None, &ended).unwrap();
+    let read = Recording::open(&dir).unwrap();
+    assert_eq!(read.losses, []);
+    assert_eq!(read.requests, requests);
+    assert_eq!(
+        (read.logs, read.watch, read.run),
+        (vec![log], vec![watch], ended)
+    );
+    assert!(dir.join("requests.parquet").exists() && !dir.join("requests.arrows").exists());
+}
+
+#[test]
+fn a_recording_that_was_never_finished_is_readable() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("a.rollscope");
+    let writer = RecordingWriter::create(&dir, &run()).unwrap();
+    (0..100).for_each(|i| writer.request(request(i)));
+    wait_for_rows(&dir, 100);
+    let read = Recording::open(&dir).unwrap();
+    assert_eq!(
+        (read.requests.len(), read.run.end, read.generator),
+        (100, None, None)
+    );
+}
+
+#[test]
+fn an_existing_recording_is_not_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let _first = RecordingWriter::create(dir.path(), &run()).unwrap();
+    assert!(matches!(
+        RecordingWriter::create(dir.path(), &run()),
+        Err(WriteError::Exists(_))
+    ));
+}
+
+#[test]
+fn what_is_not_a_recording_or_is_too_new_is_refused_with_its_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = Recording::open(dir.path()).unwrap_err();
+    assert!(matches!(refused, ReadError::NotARecording(_)), "{refused}");
+    fs::write(dir.path().join("run.json"), r#"{"format_version": 99}"#).unwrap();
+    let refused = Recording::open(dir.path()).unwrap_err();
+    assert!(
+        matches!(refused, ReadError::TooNew { found: 99, .. }),
+        "{refused}"
+    );
+}
+
+/// A stream of four batches, left behind as a killed program leaves it.
+fn stream_of_four_batches() -> (tempfile::TempDir, Vec<u8>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.rollscope");
+    let writer = RecordingWriter::create(&path, &run()).unwrap();
+    for batch in 0..4 {
+        (batch * 50..(batch + 1) * 50).for_each(|i| writer.request(request(i)));
+        wait_for_rows(&path, (batch as usize + 1) * 50);
+    }
+    let bytes = fs::read(path.join("requests.arrows")).unwrap();
+    (dir, bytes)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4, ..ProptestConfig::default() })]
+
+    #[test]
+    fn cuts_and_flipped_bits_lose_their_own_batches_and_say_so(
+        places in proptest::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 40)
+    ) {
+        let (dir, bytes) = stream_of_four_batches();
+        let stream = dir.path().join("a.rollscope/requests.arrows");
+        for (place, cut) in places {
+            let at = place.index(bytes.len());
+            let mut damaged = bytes.clone();
+            if cut { damaged.truncate(at) } else { damaged[at] ^= 0x10 }
+            fs::write(&stream, &damaged).unwrap();
+            let read = Recording::open(&dir.path().join("a.rollscope")).unwrap();
+            prop_assert!(!read.losses.is_empty(), "damage at {} was not noticed", at);
+            prop_assert!(read.requests.iter().all(|r| *r == request(r.seq)));
+            if !cut && !read.requests.is_empty() {
+                prop_assert!(read.requests.len() >= 100, "{} rows left", read.requests.len());
+            }
+        }
+    }
+}
