@@ -263,3 +263,112 @@ impl Row for ConnectionRecord {
             .collect()
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    prop_compose! {
+        fn times()(
+            scheduled in any::<i64>(),
+            others in proptest::array::uniform7(any::<Option<i64>>()),
+        ) -> RequestRecord {
+            let [dispatched, connected, written, first_byte, ended, connection_age, idle] = others;
+            RequestRecord {
+                dispatched: dispatched.map(RunOffset),
+                connected: connected.map(RunOffset),
+                written: written.map(RunOffset),
+                first_byte: first_byte.map(RunOffset),
+                ended: ended.map(RunOffset),
+                connection_age,
+                idle,
+                ..RequestRecord::scheduled(0, Lane::New, "", RunOffset(scheduled))
+            }
+        }
+    }
+
+    prop_compose! {
+        fn request()(
+            timed in times(),
+            (seq, connection, bytes_sent, bytes_received) in any::<(u64, Option<u64>, u64, u64)>(),
+            (name, peer, pod, emitted_by) in
+                any::<(String, Option<String>, Option<String>, Option<String>)>(),
+            (ordinal, local_port, status, errno) in
+                any::<(Option<u32>, Option<u16>, Option<u16>, Option<i32>)>(),
+            (reused, close_requested, close_received, maskable) in
+                any::<(bool, bool, bool, bool)>(),
+            (lane, outcome, phase) in
+                (select(&Lane::ALL[..]), select(&Outcome::ALL[..]), select(&Phase::ALL[..])),
+        ) -> RequestRecord {
+            RequestRecord {
+                seq, lane, name, connection, ordinal, reused, local_port, peer, status, outcome,
+                phase, errno, bytes_sent, bytes_received, close_requested, close_received, pod,
+                emitted_by, maskable, ..timed
+            }
+        }
+    }
+
+    prop_compose! {
+        fn connection()(
+            (id, requests, local_port, peer) in any::<(u64, u32, Option<u16>, Option<String>)>(),
+            (started, established, closed) in any::<(i64, Option<i64>, Option<i64>)>(),
+            lane in select(&Lane::ALL[..]),
+            by in select(&[None, Some(ClosedBy::Client), Some(ClosedBy::PeerFin), Some(ClosedBy::PeerReset)][..]),
+            closed_idle in any::<bool>(),
+        ) -> ConnectionRecord {
+            ConnectionRecord {
+                id, lane, started: RunOffset(started), established: established.map(RunOffset),
+                closed: closed.map(RunOffset), closed_by: by, closed_idle, requests, local_port, peer,
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn requests_come_back_from_columns_as_they_went_in(
+            rows in proptest::collection::vec(request(), 0..20)
+        ) {
+            let frame = RequestRecord::to_frame(&rows).unwrap();
+            prop_assert_eq!(RequestRecord::from_frame(&frame).unwrap(), rows);
+        }
+
+        #[test]
+        fn requests_come_back_from_json_as_they_went_in(row in request()) {
+            let json = serde_json::to_string(&row).unwrap();
+            prop_assert_eq!(serde_json::from_str::<RequestRecord>(&json).unwrap(), row);
+        }
+
+        #[test]
+        fn connections_come_back_from_columns_as_they_went_in(
+            rows in proptest::collection::vec(connection(), 0..20)
+        ) {
+            let frame = ConnectionRecord::to_frame(&rows).unwrap();
+            prop_assert_eq!(ConnectionRecord::from_frame(&frame).unwrap(), rows);
+        }
+    }
+
+    #[test]
+    fn a_column_that_a_recording_does_not_have_reads_as_nulls() {
+        let row = RequestRecord::scheduled(1, Lane::New, "a", RunOffset(5));
+        let frame = RequestRecord::to_frame(std::slice::from_ref(&row)).unwrap();
+        let older = frame.drop("pod").unwrap().drop("maskable").unwrap();
+        assert_eq!(RequestRecord::from_frame(&older).unwrap(), [row]);
+    }
+
+    #[test]
+    fn an_outcome_of_a_later_version_is_an_error_and_not_a_guess() {
+        let row = RequestRecord::scheduled(1, Lane::New, "a", RunOffset(5));
+        let mut frame = RequestRecord::to_frame(&[row]).unwrap();
+        let _ = frame
+            .with_column(Column::new("outcome".into(), ["teleported"]))
+            .unwrap();
+        let error = RequestRecord::from_frame(&frame).unwrap_err().to_string();
+        assert!(error.contains("teleported"), "{error}");
+    }
+}
