@@ -1,6 +1,33 @@
 //! Pure analysis: a [`Recording`](rollscope_records::Recording) in, an [`Analysis`] out. No I/O, no clock, no chance.
+//!
+//! `ordered` -> `clocks` -> `timeline` -> `traffic` -> `drain` -> `burst` (judged by `signatures`) -> `measure`,
+//! `findings`, `assertions` -> `verdict`. A new signature is one file in `signatures`.
 
+mod advice;
 mod analysis;
+mod analyze;
+mod assertions;
+mod background;
+mod burst;
+mod clocks;
+mod context;
+mod counts;
+mod drain;
+mod findings;
+mod gaps;
+mod kube_time;
+mod latency;
+mod measure;
+mod notes;
+mod ordered;
+mod signatures;
+#[cfg(test)]
+mod testing;
+mod timeline;
+mod traffic;
+mod verdict;
+mod view;
+mod words;
 
 pub use analysis::{
     Advice, Analysis, Assertion, Burst, ClockReport, EndpointState, Evidence, Finding, GapReport,
@@ -8,3 +35,4 @@ pub use analysis::{
     RequestCounts, RuledOut, RunSummary, SCHEMA, Sign, StageMark, StageReport, Verdict,
     VerdictOutcome,
 };
+pub use analyze::analyze;

@@ -1,1 +1,32 @@
 //! The constant-rate load generator: pacing, connections, outcomes, recording.
+//!
+//! The parts are kept apart, so that each can grow alone:
+//!
+//! - **pacing**: [`ConstantRate`] (pure: when is slot *i* due), the mix (pure: which request is slot *i*), the timer
+//!   that waits for a slot, and the driver that starts it;
+//! - **connection**: resolving, dialling, TLS, the wire (an I/O wrapper that remembers what happened), the pool;
+//! - **protocol**: one HTTP/1.1 exchange on a connection, and what the response says;
+//! - **recording**: the slot, which becomes exactly one request record whatever happens to it, the link, which becomes
+//!   one connection record, and the [`RecordSink`] that takes both.
+//!
+//! No request is ever sent twice. A pooled connection that the peer had closed before a byte of the request was
+//! written is replaced by a fresh one and counted as an idle close; everything else that goes wrong is a failure.
+
+mod connection;
+mod context;
+mod driver;
+mod error;
+mod mix;
+mod outcome;
+mod pacing;
+mod plan;
+mod protocol;
+mod recording;
+mod running;
+mod target;
+
+pub use connection::{Dialer, Direct};
+pub use error::LoadError;
+pub use pacing::ConstantRate;
+pub use recording::{LatencySnapshot, LoadStats, RecordSink};
+pub use running::{EnvLookup, LoadConfig, RunningLoad};

@@ -28,7 +28,7 @@ static PATTERNS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         ),
     ]
     .into_iter()
-    .filter_map(|(pattern, with)| Regex::new(pattern).ok().map(|r| (r, with)))
+    .map(|(pattern, with)| (Regex::new(pattern).expect("the table above compiles"), with))
     .collect()
 });
 

@@ -214,6 +214,29 @@ impl Store {
         name: &str,
         change: impl FnOnce(&mut Value),
     ) -> Result<Arc<Value>, StoreError> {
+        self.change(kind, namespace, name, true, change)
+    }
+
+    /// As [`Self::update`], for a change of `spec` that the system makes by itself and that therefore does not count
+    /// up the generation (a pod's binding to a node).
+    pub fn update_uncounted(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<Arc<Value>, StoreError> {
+        self.change(kind, namespace, name, false, change)
+    }
+
+    fn change(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+        counted: bool,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<Arc<Value>, StoreError> {
         let key = (kind, namespace.to_owned(), name.to_owned());
         let mut objects = self.lock();
         let Some(before) = objects.objects.get(&key).cloned() else {
@@ -229,7 +252,7 @@ impl Store {
         } else {
             "spec"
         };
-        if kind.has_generation() && after.get(content) != before.get(content) {
+        if counted && kind.has_generation() && after.get(content) != before.get(content) {
             let generation = before["metadata"]["generation"].as_i64().unwrap_or(1);
             metadata(&mut after).insert("generation".to_owned(), json!(generation + 1));
         }
@@ -267,6 +290,11 @@ impl Store {
             seen: version,
             written: self.written.subscribe(),
         }
+    }
+
+    /// Wakes when anything is written; its value is the version of the last write.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.written.subscribe()
     }
 
     /// Forgets the history up to now, so that every watch from an older version gets 410 Gone (as a compaction does).

@@ -1,8 +1,32 @@
 //! The scenario file: raw YAML shape -> checked [`Scenario`], with every problem reported at once.
+//!
+//! [`Scenario::load`] reads a file, [`parse`] a text, [`Scenario::from_flags`] the flags of a command line. [`schema`]
+//! is the file's JSON Schema, [`redacted`] the scenario as a recording keeps it, [`environment_headers`] resolves header
+//! values that come from the environment.
 
+mod check;
+mod environment;
+mod file;
+mod flags;
+mod keys;
 mod model;
+mod problem;
+mod redacted;
+mod schema;
+pub mod subjects;
+mod tables;
+mod tree;
+mod units;
+mod warnings;
+mod words;
 
+pub use environment::{EnvironmentErrors, VariableError, VariableFault, environment_headers};
+pub use file::parse;
+pub use flags::ScenarioFlags;
 pub use model::{
     DurationRange, ExecCommand, FrontEnd, Gate, HeaderSource, KubernetesTarget, Load, RequestSpec,
     SandboxTarget, Scenario, Stage, StageKind, StatusRange, Target,
 };
+pub use problem::{Place, Position, Problem, ScenarioErrors};
+pub use redacted::{redacted, redacted_path};
+pub use schema::schema;

@@ -1,0 +1,163 @@
+//! The analysis as a pipeline.
+
+use std::collections::BTreeMap;
+
+use rollscope_records::{Recording, RunOffset, WatchRecord};
+
+use crate::analysis::{Analysis, MsLength, RunSummary, SCHEMA};
+use crate::background::Baseline;
+use crate::burst::{self, Cell, Merged};
+use crate::clocks::Clocks;
+use crate::context::Context;
+use crate::drain::drains;
+use crate::gaps::Gaps;
+use crate::measure::{measure, pod_reports};
+use crate::ordered::Ordered;
+use crate::signatures::judge;
+use crate::timeline::{LogBook, Timeline, stage_reports, timeline};
+use crate::traffic::{How, Traffic};
+use crate::verdict::{Grounds, verdict};
+use crate::{assertions, counts, findings, kube_time, latency, notes};
+
+/// Analyses a recording. The same recording gives the same analysis, byte for byte.
+pub fn analyze(recording: &Recording) -> Analysis {
+    let ordered = Ordered::of(recording);
+    let clocks = Clocks::of(recording, &ordered);
+    let timeline = timeline(recording, &ordered, &clocks);
+    let logs = LogBook::of(recording, &ordered, &clocks, &timeline);
+    let gaps = Gaps::of(recording);
+    let mut traffic = Traffic::of(recording, &ordered, &timeline);
+    let rate = recording.run.rate_per_second;
+    let (cells, bursts) = judged(&timeline, &mut traffic, &logs, &gaps, recording);
+
+    let drains = drains(&timeline, &traffic, &logs, &gaps);
+    let measures = measure(&timeline, &traffic, &drains);
+    let baseline = Baseline::of(&traffic, &timeline);
+    let cx = Context {
+        timeline: &timeline,
+        traffic: &traffic,
+        logs: &logs,
+        drains: &drains,
+        gaps: &gaps,
+        baseline: &baseline,
+        measures: &measures,
+        rate,
+        target: &recording.run.target.kind,
+    };
+    let bursts = burst::burst_reports(&bursts, &cells, &cx);
+    let assertions = assertions::assertions(&cx);
+    let counts = counts::counts(&traffic.requests);
+    let (first, last) = extent(recording);
+    let gap_reports = gaps.reports(&timeline, last);
+    let stages = stage_reports(&ordered.stages);
+    Analysis {
+        schema: SCHEMA,
+        verdict: verdict(&Grounds {
+            recording,
+            counts: &counts,
+            timeline: &timeline,
+            gaps: &gap_reports,
+            stages: &stages,
+            assertions: &assertions,
+        }),
+        run: run_summary(recording, first, last),
+        unattributed: counts
+            .failed
+            .saturating_sub(bursts.iter().map(|b| b.failed).sum()),
+        latency_ms: latency::latency(&traffic.requests),
+        pods: pod_reports(&cx),
+        findings: findings::findings(&bursts, &cx),
+        clocks: clocks.reports(),
+        generator: recording.generator.clone(),
+        notes: notes::notes(recording, &cx),
+        requests: counts,
+        gaps: gap_reports,
+        bursts,
+        assertions,
+        stages,
+    }
+}
+
+/// Judges every cell, lays its failures at the door of the pod that the verdict names, and merges the cells.
+fn judged(
+    timeline: &Timeline,
+    traffic: &mut Traffic<'_>,
+    logs: &LogBook,
+    gaps: &Gaps,
+    recording: &Recording,
+) -> (Vec<Cell>, Vec<Merged>) {
+    let rate = recording.run.rate_per_second;
+    let gap = burst::gap(rate);
+    let drains = drains(timeline, traffic, logs, gaps);
+    let baseline = Baseline::of(traffic, timeline);
+    let cx = Context {
+        timeline,
+        traffic,
+        logs,
+        drains: &drains,
+        gaps,
+        baseline: &baseline,
+        measures: &BTreeMap::new(),
+        rate,
+        target: &recording.run.target.kind,
+    };
+    let cells: Vec<Cell> = burst::cells(&traffic.failures, gap)
+        .into_iter()
+        .map(|case| Cell {
+            judgement: judge(&case, &cx),
+            failures: case.failures,
+        })
+        .collect();
+    for cell in &cells {
+        if let Some(pod) = cell.judgement.pod {
+            for f in &cell.failures {
+                let failure = &mut traffic.failures[*f];
+                if failure.pod.is_none() {
+                    failure.pod = Some(pod);
+                    failure.how = How::OnlyOne;
+                }
+            }
+        }
+    }
+    let merged = burst::merge(&cells, &traffic.failures, gap);
+    (cells, merged)
+}
+
+fn run_summary(recording: &Recording, first: RunOffset, last: RunOffset) -> RunSummary {
+    let run = &recording.run;
+    RunSummary {
+        id: run.run_id.clone(),
+        name: run.name.clone(),
+        tool: run.tool.clone(),
+        target: run.target.kind.clone(),
+        workload: run.target.workload.clone(),
+        started_at: kube_time::rfc3339(run.wall_start_unix_nanos),
+        duration_ms: MsLength(last.nanos_since(first)),
+        rate_per_second: run.rate_per_second,
+        max_failed: run.gate.max_failed,
+    }
+}
+
+/// The first and the last thing recorded.
+fn extent(recording: &Recording) -> (RunOffset, RunOffset) {
+    let requests = recording
+        .requests
+        .iter()
+        .flat_map(|r| [Some(r.scheduled), r.ended])
+        .flatten();
+    let watch = recording.watch.iter().map(|w| match w {
+        WatchRecord::Event { at, .. } => *at,
+        WatchRecord::Gap(gap) => gap.to.unwrap_or(gap.from),
+    });
+    let others = recording
+        .logs
+        .iter()
+        .map(|l| l.at)
+        .chain(recording.stages.iter().map(|s| s.at))
+        .chain(recording.run.end.as_ref().map(|e| e.at));
+    let mut all = requests.chain(watch).chain(others);
+    let Some(one) = all.next() else {
+        return (RunOffset::ZERO, RunOffset::ZERO);
+    };
+    all.fold((one, one), |(lo, hi), t| (lo.min(t), hi.max(t)))
+}

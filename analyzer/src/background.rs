@@ -1,0 +1,86 @@
+//! What failed before anything was changed: the rate of each kind of failure that the rollout is not to blame for.
+
+use std::collections::BTreeMap;
+
+use rollscope_records::RunOffset;
+
+use crate::timeline::Timeline;
+use crate::traffic::{Kind, Traffic};
+
+/// Failures before the rollout.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Baseline {
+    /// Length of the time before the rollout, ns; 0 when there is none.
+    pub(crate) length: i64,
+    /// Until when.
+    pub(crate) until: Option<RunOffset>,
+    counts: BTreeMap<Kind, u64>,
+}
+
+impl Baseline {
+    /// Failures of pods that nothing happened to, from the first request to the rollout's start.
+    pub(crate) fn of(traffic: &Traffic<'_>, timeline: &Timeline) -> Self {
+        let Some(from) = traffic.requests.first().map(|r| r.scheduled) else {
+            return Self::default();
+        };
+        let last = traffic.requests.last().map_or(from, |r| r.scheduled);
+        let until = timeline.rollout.start.unwrap_or(last);
+        let mut counts = BTreeMap::new();
+        for f in &traffic.failures {
+            let unharmed = f
+                .suspects
+                .iter()
+                .all(|p| timeline.pod(*p).ends().all(|e| !e.explains_cut_at(f.at)));
+            if f.at < until && unharmed {
+                *counts.entry(f.kind).or_insert(0) += 1;
+            }
+        }
+        Self {
+            length: until.nanos_since(from).max(0),
+            until: timeline.rollout.start,
+            counts,
+        }
+    }
+
+    /// Failures of this kind before the rollout.
+    pub(crate) fn count(&self, kind: Kind) -> u64 {
+        self.counts.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// How many failures of `kind` a time of `nanos` brings at most, by the rate before the rollout (one standard
+    /// error above it).
+    pub(crate) fn expected(&self, kind: Kind, nanos: i64) -> f64 {
+        let n = self.count(kind) as f64;
+        if n == 0.0 || self.length <= 0 {
+            return 0.0;
+        }
+        (n + n.sqrt()) * nanos as f64 / self.length as f64
+    }
+}
+
+/// The chance of `n` or more where `mean` are expected (Poisson).
+pub(crate) fn chance_of_at_least(n: u64, mean: f64) -> f64 {
+    if mean <= 0.0 {
+        return if n == 0 { 1.0 } else { 0.0 };
+    }
+    let mut term = (-mean).exp();
+    let mut below = 0.0;
+    for k in 0..n.min(10_000) {
+        below += term;
+        term *= mean / (k + 1) as f64;
+    }
+    (1.0 - below).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_are_likely_where_many_are_expected_and_many_unlikely_where_few_are() {
+        assert!(chance_of_at_least(1, 5.0) > 0.99);
+        assert!(chance_of_at_least(8, 0.5) < 1e-5);
+        assert!((chance_of_at_least(0, 0.0) - 1.0).abs() < f64::EPSILON);
+        assert!(chance_of_at_least(1, 0.0) < f64::EPSILON);
+    }
+}

@@ -1,0 +1,66 @@
+//! What every rule may look at.
+
+use std::collections::BTreeMap;
+
+use rollscope_records::{Interval, RunOffset};
+
+use crate::analysis::{Evidence, MsInterval};
+use crate::background::Baseline;
+use crate::drain::Drain;
+use crate::gaps::Gaps;
+use crate::measure::Measures;
+use crate::timeline::{LogBook, Pod, PodIx, Timeline};
+use crate::traffic::Traffic;
+
+/// The facts of a recording.
+pub(crate) struct Context<'a> {
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) traffic: &'a Traffic<'a>,
+    pub(crate) logs: &'a LogBook,
+    pub(crate) drains: &'a BTreeMap<PodIx, Drain>,
+    pub(crate) gaps: &'a Gaps,
+    pub(crate) baseline: &'a Baseline,
+    /// Measurements; empty while causes are judged.
+    pub(crate) measures: &'a BTreeMap<PodIx, Measures>,
+    /// Requests per second.
+    pub(crate) rate: f64,
+    /// What the rollout runs on: `sandbox`, `kubernetes` or `none`.
+    pub(crate) target: &'a str,
+}
+
+impl Context<'_> {
+    pub(crate) fn pod(&self, ix: PodIx) -> &Pod {
+        self.timeline.pod(ix)
+    }
+
+    pub(crate) fn drain(&self, ix: PodIx) -> Option<&Drain> {
+        self.drains.get(&ix)
+    }
+
+    /// A fact about a pod, seen at `at`.
+    pub(crate) fn fact(
+        &self,
+        id: &str,
+        pod: PodIx,
+        at: Option<Interval>,
+        text: impl AsRef<str>,
+    ) -> Evidence {
+        let name = &self.pod(pod).name;
+        Evidence {
+            id: id.to_owned(),
+            text: format!("{name}: {}", text.as_ref()),
+            at_ms: at.map(MsInterval),
+            pod: Some(name.clone()),
+        }
+    }
+}
+
+/// A fact about no pod in particular.
+pub(crate) fn general(id: &str, at: Option<RunOffset>, text: impl Into<String>) -> Evidence {
+    Evidence {
+        id: id.to_owned(),
+        text: text.into(),
+        at_ms: at.map(|t| MsInterval(Interval::at(t))),
+        pod: None,
+    }
+}

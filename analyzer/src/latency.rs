@@ -1,0 +1,61 @@
+//! Latency of answered requests: from the time they were due, and from the time they were sent.
+
+use rollscope_records::{Outcome, RequestRecord};
+
+use crate::analysis::{Latency, Quantiles};
+
+/// Exact quantiles over every request that was answered completely, whatever the status.
+pub(crate) fn latency(requests: &[&RequestRecord]) -> Latency {
+    let answered = || {
+        requests
+            .iter()
+            .filter(|r| matches!(r.outcome, Outcome::Ok | Outcome::Status))
+    };
+    let scheduled = answered().filter_map(|r| Some(r.ended?.nanos_since(r.scheduled)));
+    let dispatched = answered().filter_map(|r| Some(r.ended?.nanos_since(r.dispatched?)));
+    Latency {
+        scheduled: quantiles(scheduled.collect()),
+        dispatched: quantiles(dispatched.collect()),
+    }
+}
+
+fn quantiles(mut nanos: Vec<i64>) -> Quantiles {
+    nanos.sort_unstable();
+    let at = |permille: usize| {
+        let rank = (nanos.len() * permille).div_ceil(1000).max(1);
+        let n = nanos.get(rank - 1).copied().unwrap_or(0);
+        (n as f64 / 1e3).round() / 1e3
+    };
+    Quantiles {
+        p50: at(500),
+        p90: at(900),
+        p99: at(990),
+        p999: at(999),
+        max: at(1000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_the_nearest_rank() {
+        let q = quantiles((1..=1000).map(|ms| ms * 1_000_000).collect());
+        assert_eq!(
+            q,
+            Quantiles {
+                p50: 500.0,
+                p90: 900.0,
+                p99: 990.0,
+                p999: 999.0,
+                max: 1000.0
+            }
+        );
+    }
+
+    #[test]
+    fn nothing_answered_has_no_latency() {
+        assert_eq!(quantiles(Vec::new()), Quantiles::default());
+    }
+}

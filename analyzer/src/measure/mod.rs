@@ -1,0 +1,121 @@
+//! What is measured of every terminating pod, whether it failed anything or not.
+
+mod phases;
+mod pods;
+mod propagation;
+
+pub(crate) use pods::pod_reports;
+
+use std::collections::BTreeMap;
+
+use rollscope_records::RunOffset;
+
+use crate::drain::Drain;
+use crate::timeline::{Pod, PodIx, Timeline};
+use crate::traffic::{Failure, Kind, Traffic};
+
+/// One pod's measurements.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Measures {
+    /// The last new connection attempted on it after its deletion.
+    pub(crate) last_new: Option<RunOffset>,
+    /// From its deletion to that, ns.
+    pub(crate) lag: Option<i64>,
+    /// The last request answered on an established connection after its deletion.
+    pub(crate) last_reused: Option<RunOffset>,
+    pub(crate) in_flight_at_signal: Option<u64>,
+    pub(crate) in_flight_at_exit: Option<u64>,
+    /// Requests without a definite answer.
+    pub(crate) cut: u64,
+    pub(crate) failed: u64,
+    pub(crate) served: u64,
+    /// From its signal to its own end, ns; `None` while it did not end by itself.
+    pub(crate) drain_took: Option<i64>,
+}
+
+/// Measures every pod.
+pub(crate) fn measure(
+    timeline: &Timeline,
+    traffic: &Traffic<'_>,
+    drains: &BTreeMap<PodIx, Drain>,
+) -> BTreeMap<PodIx, Measures> {
+    let mut failures: BTreeMap<PodIx, Vec<&Failure>> = BTreeMap::new();
+    for f in &traffic.failures {
+        if let Some(pod) = f.pod {
+            failures.entry(pod).or_default().push(f);
+        }
+    }
+    timeline
+        .indices()
+        .map(|ix| {
+            let mine = failures.get(&ix).map_or(&[][..], Vec::as_slice);
+            (ix, of_pod(ix, timeline.pod(ix), mine, traffic, drains.get(&ix)))
+        })
+        .collect()
+}
+
+fn of_pod(
+    ix: PodIx,
+    pod: &Pod,
+    failures: &[&Failure],
+    traffic: &Traffic<'_>,
+    drain: Option<&Drain>,
+) -> Measures {
+    let known = traffic.pod(ix);
+    let mut m = Measures {
+        cut: failures.iter().filter(|f| f.kind == Kind::Cut).count() as u64,
+        failed: failures.len() as u64,
+        served: known.map_or(0, |k| k.served),
+        ..Measures::default()
+    };
+    let (Some(deletion), Some(drain)) = (&pod.deletion, drain) else {
+        return m;
+    };
+    m.last_new = propagation::last_new_connection(ix, deletion, failures, traffic);
+    m.lag = m
+        .last_new
+        .map(|t| t.nanos_since(deletion.requested.hi).max(0));
+    m.last_reused = known
+        .and_then(|k| k.answered_reused.last().copied())
+        .filter(|t| *t > deletion.seen);
+    if traffic.pods_named || known.is_some() {
+        m.in_flight_at_signal = Some(in_flight(ix, failures, traffic, drain.signal_at));
+        m.in_flight_at_exit = pod.end.as_ref().map(|end| {
+            let cut = |f: &&&Failure| f.kind == Kind::Cut && end.explains_cut_at(f.ended);
+            failures.iter().filter(cut).count() as u64
+        });
+    }
+    m.drain_took = own_end(pod, drain);
+    m
+}
+
+fn own_end(pod: &Pod, drain: &Drain) -> Option<i64> {
+    let end = pod.end.as_ref()?;
+    let by_itself = drain.ended == crate::drain::EndedAt::Before || end.code != 137;
+    by_itself.then(|| end.point().nanos_since(drain.signal_at).max(0))
+}
+
+/// Requests on the pod at `t`: dispatched before, over after.
+fn in_flight(
+    ix: PodIx,
+    failures: &[&Failure],
+    traffic: &Traffic<'_>,
+    t: RunOffset,
+) -> u64 {
+    let spans = |began: Option<RunOffset>, ended: Option<RunOffset>| {
+        began.is_some_and(|b| b <= t) && ended.is_some_and(|e| t < e)
+    };
+    let certain = traffic.pod(ix).map_or(0, |k| {
+        k.requests
+            .iter()
+            .map(|i| traffic.requests[*i])
+            .filter(|r| spans(r.dispatched, r.ended))
+            .count()
+    });
+    let by_time = failures
+        .iter()
+        .filter(|f| traffic.pod_of[f.request].is_none() && f.kind == Kind::Cut)
+        .filter(|f| spans(Some(f.began), Some(f.ended)))
+        .count();
+    (certain + by_time) as u64
+}

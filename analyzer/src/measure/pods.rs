@@ -1,0 +1,113 @@
+//! Every pod as the report shows it.
+
+use crate::analysis::{
+    EndpointState, LogMark, Ms, MsInterval, MsLength, PodExit, PodReport, Sign,
+};
+use crate::context::Context;
+use crate::timeline::{ContainerEnd, EndpointSpan, PodIx, Voice};
+
+use super::phases::phases;
+
+/// Log lines with a meaning that are shown of one pod.
+const MARKS: usize = 50;
+
+/// One report for each pod, in order of creation.
+pub(crate) fn pod_reports(cx: &Context<'_>) -> Vec<PodReport> {
+    cx.timeline.indices().map(|ix| report(ix, cx)).collect()
+}
+
+fn report(ix: PodIx, cx: &Context<'_>) -> PodReport {
+    let pod = cx.pod(ix);
+    let drain = cx.drain(ix);
+    let m = cx.measures.get(&ix).cloned().unwrap_or_default();
+    let deletion = pod.deletion.as_ref();
+    PodReport {
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+        template_hash: pod.template_hash.clone(),
+        old: pod.old,
+        first_seen_ms: Ms(pod.first_seen),
+        phases: phases(pod),
+        endpoint: pod.endpoint.iter().map(endpoint).collect(),
+        grace_seconds: pod.grace_seconds(),
+        pre_stop: pod.pre_stop.as_ref().map(|h| h.words.clone()),
+        deletion_requested_ms: deletion.map(|d| MsInterval(d.requested)),
+        signal_ms: drain.map(|d| MsInterval(d.signal)),
+        deadline_ms: deletion.map(|d| MsInterval(d.deadline)),
+        first_drain_sign: drain.and_then(|d| d.signs.first()).map(|s| Sign {
+            at_ms: MsInterval(s.at),
+            kind: s.kind,
+            what: s.what.clone(),
+        }),
+        not_ready_ms: deletion
+            .and_then(|d| pod.not_ready_after(d.seen))
+            .map(|(at, _)| Ms(at)),
+        listener_closed_ms: drain.and_then(|d| d.listener_closed).map(Ms),
+        last_new_connection_ms: m.last_new.map(Ms),
+        propagation_lag_ms: m.lag.map(MsLength),
+        last_reused_request_ms: m.last_reused.map(Ms),
+        in_flight_at_signal: m.in_flight_at_signal,
+        in_flight_at_exit: m.in_flight_at_exit,
+        cut: m.cut,
+        served: m.served,
+        failed: m.failed,
+        exit: pod.end.as_ref().map(exit),
+        earlier_exits: pod.earlier_ends.iter().map(exit).collect(),
+        margin_to_deadline_ms: deletion.zip(pod.end.as_ref()).map(|(d, e)| {
+            MsLength(d.deadline.hi.nanos_since(e.point()))
+        }),
+        log_marks: log_marks(ix, cx),
+    }
+}
+
+/// An absent condition is read as the API documents it: ready and serving are true, terminating is false.
+fn endpoint(span: &EndpointSpan) -> EndpointState {
+    let ready = span.ready.unwrap_or(true);
+    EndpointState {
+        from_ms: Ms(span.from),
+        to_ms: span.to.map(Ms),
+        ready,
+        serving: span.serving.unwrap_or(ready),
+        terminating: span.terminating.unwrap_or(false),
+    }
+}
+
+fn exit(end: &ContainerEnd) -> PodExit {
+    PodExit {
+        code: end.code,
+        reason: end.reason.clone(),
+        at_ms: MsInterval(end.at),
+    }
+}
+
+/// Marks of the scenario at any time; shutdown lines from the deletion on.
+fn log_marks(ix: PodIx, cx: &Context<'_>) -> Vec<LogMark> {
+    let Some(log) = cx.logs.pod(ix) else {
+        return Vec::new();
+    };
+    let leaving = cx
+        .pod(ix)
+        .deletion_seen()
+        .map(|d| d.plus_nanos(-crate::timeline::STREAM_DISORDER));
+    log.said
+        .iter()
+        .filter_map(|l| {
+            let mark = match &l.voice {
+                Voice::Mark(name) => name.clone(),
+                Voice::Shutdown | Voice::Forced if leaving.is_some_and(|f| l.at >= f) => {
+                    "shutdown".to_owned()
+                }
+                Voice::PackageManager if leaving.is_some_and(|f| l.at >= f) => {
+                    "wrapper".to_owned()
+                }
+                _ => return None,
+            };
+            Some(LogMark {
+                at_ms: Ms(l.at),
+                mark,
+                line: l.text.clone(),
+            })
+        })
+        .take(MARKS)
+        .collect()
+}

@@ -1,0 +1,191 @@
+//! `app_deadline` and `forced_exit`: the application ends its own shutdown, with requests still in flight or by a
+//! safety timer.
+
+use super::facts::{self, MS, SECOND};
+use super::weighing::{Check, Hypothesis};
+use super::{Case, Group, Signature};
+use crate::advice;
+use crate::analysis::Advice;
+use crate::context::Context;
+use crate::drain::EndedAt;
+use crate::timeline::{PodIx, Voice};
+use crate::traffic::{Failure, Kind};
+use crate::words::span;
+
+pub(super) const APP_DEADLINE: Signature = Signature {
+    name: "app_deadline",
+    weigh: weigh_app_deadline,
+    summary: summary_app_deadline,
+    advice,
+};
+
+pub(super) const FORCED_EXIT: Signature = Signature {
+    name: "forced_exit",
+    weigh: weigh_forced_exit,
+    summary: summary_forced_exit,
+    advice,
+};
+
+/// A shutdown that ran for less than this was none, ns.
+const RAN: i64 = SECOND;
+
+fn weigh_app_deadline(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
+    if case.kind != Kind::Cut {
+        return Vec::new();
+    }
+    facts::best(case, |p| {
+        Some(
+            common("app_deadline", case, p, cx)
+                .require(1.0, code_is(p, cx, |code| code == 0 || code == 143, "gave up by itself"))
+                .weigh(1.0, 0.0, said_forced(p, cx)),
+        )
+    })
+    .into_iter()
+    .collect()
+}
+
+fn weigh_forced_exit(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
+    if !matches!(case.kind, Kind::Cut | Kind::PodEnd) {
+        return Vec::new();
+    }
+    facts::best(case, |p| {
+        Some(
+            common("forced_exit", case, p, cx)
+                .require(1.5, code_is(p, cx, |code| code != 0 && code != 143, "was ended by a timer or an error of its own"))
+                .weigh(1.5, 0.0, said_forced(p, cx)),
+        )
+    })
+    .into_iter()
+    .collect()
+}
+
+fn common(name: &'static str, case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
+    Hypothesis::of(name, None)
+        .on(pod)
+        .require(1.0, facts::after_deletion(case, pod, cx))
+        .require(1.0, ended_the_requests(case, pod, cx))
+        .require(1.5, between_signal_and_deadline(case, pod, cx))
+        .forbid(facts::oom(case, pod, cx))
+        .weigh(1.0, 0.5, facts::drain_sign(pod, cx))
+}
+
+/// The cuts lie at its end, or it cut long-running requests while it lived on.
+fn ended_the_requests(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    match facts::cut_by_end(case, pod, cx) {
+        Check::No(why) => {
+            let running = case.failures(cx).all(|f| Failure::age(f) >= 100 * MS);
+            if running {
+                Check::Yes(cx.fact(
+                    "cut_by_application",
+                    pod,
+                    None,
+                    "it cut requests in flight while it lived on",
+                ))
+            } else {
+                Check::No(why)
+            }
+        }
+        other => other,
+    }
+}
+
+fn between_signal_and_deadline(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let p = cx.pod(pod);
+    let (Some(drain), Some(d)) = (cx.drain(pod), p.deletion.as_ref()) else {
+        return Check::No(format!("{} was not being deleted", p.name));
+    };
+    let ran = facts::after_signal(pod, case.first(cx), cx).unwrap_or(0);
+    if ran < RAN {
+        return Check::No(format!("the cuts came at the signal of {}", p.name));
+    }
+    let killed = drain.ended != EndedAt::Before
+        && p.end.as_ref().is_none_or(|e| e.code == 137);
+    if killed && case.last(cx) >= d.deadline.lo.plus_nanos(-SECOND / 2) {
+        return Check::No(format!("the cuts lie at the deadline of {}", p.name));
+    }
+    Check::Yes(cx.fact(
+        "own_deadline",
+        pod,
+        p.end_at(),
+        format!(
+            "the cuts came {} after its signal, {} before SIGKILL was due",
+            span(ran),
+            span(d.deadline.hi.nanos_since(case.last(cx)))
+        ),
+    ))
+}
+
+fn code_is(
+    pod: PodIx,
+    cx: &Context<'_>,
+    fits: impl Fn(i64) -> bool,
+    meaning: &str,
+) -> Check {
+    match cx.pod(pod).end.as_ref() {
+        Some(e) if fits(e.code) => Check::Yes(cx.fact(
+            "exit_code",
+            pod,
+            Some(e.at),
+            format!("it ended with {}: it {meaning}", e.words()),
+        )),
+        Some(e) => Check::No(format!("{} ended with {}", cx.pod(pod).name, e.words())),
+        None => Check::Unseen("its end was not seen".to_owned()),
+    }
+}
+
+fn said_forced(pod: PodIx, cx: &Context<'_>) -> Check {
+    match facts::said_after_deletion(pod, cx).find(|l| l.voice == Voice::Forced) {
+        Some(l) => Check::Yes(cx.fact(
+            "forced_line",
+            pod,
+            Some(rollscope_records::Interval::at(l.at)),
+            format!("its log says: {}", l.text),
+        )),
+        None => Check::No(String::new()),
+    }
+}
+
+fn summary_app_deadline(group: &Group<'_>, cx: &Context<'_>) -> String {
+    format!(
+        "{} on {}: the application's own drain deadline ran out before its requests did{}",
+        facts::harm(group, cx),
+        facts::who(group, cx),
+        after(group, cx)
+    )
+}
+
+fn summary_forced_exit(group: &Group<'_>, cx: &Context<'_>) -> String {
+    format!(
+        "{} on {}: the application forced its own exit before its shutdown had ended{}",
+        facts::harm(group, cx),
+        facts::who(group, cx),
+        after(group, cx)
+    )
+}
+
+fn after(group: &Group<'_>, cx: &Context<'_>) -> String {
+    let ran = group.pods.iter().filter_map(|p| {
+        let d = cx.pod(*p).deletion.as_ref()?;
+        Some(cx.pod(*p).end.as_ref()?.point().nanos_since(d.seen))
+    });
+    ran.max()
+        .map(|n| format!(", {} after its deletion", span(n)))
+        .unwrap_or_default()
+}
+
+fn advice(group: &Group<'_>, cx: &Context<'_>) -> Vec<Advice> {
+    let oldest = group
+        .failures
+        .iter()
+        .map(|i| cx.traffic.failures[*i].age())
+        .max()
+        .unwrap_or(0);
+    vec![
+        advice::program(&format!(
+            "give the drain more of the grace: its deadline may be {} by the manifest, the oldest request was {} old when it was cut",
+            span((advice::left_for_drain(group.pods, cx) - 2 * SECOND).max(0)),
+            span(oldest)
+        )),
+        advice::grace_for(group.pods, oldest, cx),
+    ]
+}

@@ -1,0 +1,300 @@
+//! `early_close`: the process closes its listener, its idle connections, or itself at the signal while traffic is
+//! still routed to it.
+
+use super::facts::{self, AT_SIGNAL, BEFORE_SEEN, SECOND};
+use super::weighing::{Check, Hypothesis};
+use super::{Case, Group, Signature};
+use crate::advice;
+use crate::analysis::Advice;
+use crate::context::{Context, general};
+use crate::drain::EndedAt;
+use crate::timeline::PodIx;
+use crate::traffic::{Kind, open_after};
+use crate::words::span;
+
+const NAME: &str = "early_close";
+
+pub(super) const SIGNATURE: Signature = Signature {
+    name: NAME,
+    weigh,
+    summary,
+    advice,
+};
+
+/// A server that serves new connections for this long after its signal has waited for routing, ns.
+pub(super) const WAITED: i64 = 5 * SECOND;
+
+fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
+    match case.kind {
+        Kind::Refused | Kind::Vanished | Kind::NoBackend => {
+            facts::best(case, |p| Some(refused(case, p, cx)))
+                .into_iter()
+                .collect()
+        }
+        Kind::Cut => facts::best(case, |p| Some(in_flight_cut(case, p, cx)))
+            .into_iter()
+            .chain(facts::best(case, |p| Some(idle_close(case, p, cx))))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn refused(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
+    Hypothesis::of(NAME, Some("refused"))
+        .on(pod)
+        .require(1.5, facts::after_deletion(case, pod, cx))
+        .require(1.0, not_before_the_signal(case, pod, cx))
+        .forbid(open_afterwards(case, pod, cx))
+        .forbid(after_the_sigkill(case, pod, cx))
+        .weigh(1.5, 0.75, closed_early(pod, cx))
+        .weigh(1.0, 0.5, facts::app_said(pod, cx))
+        .weigh(1.0, 0.0, no_new_pod(case, pod))
+        .oppose(2.0, waited(case, pod, cx))
+        .oppose(3.0, nowhere_else(case, cx))
+        .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
+}
+
+fn in_flight_cut(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
+    Hypothesis::of(NAME, Some("in_flight_cut"))
+        .on(pod)
+        .require(1.0, facts::after_deletion(case, pod, cx))
+        .require(1.5, facts::cut_by_end(case, pod, cx))
+        .require(1.0, facts::ended_at_signal(pod, AT_SIGNAL, cx))
+        .forbid(facts::oom(case, pod, cx))
+        .weigh(1.0, 1.0, deliberate_code(pod, cx))
+        .weigh(1.5, 0.5, facts::app_said(pod, cx))
+        .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
+}
+
+fn idle_close(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
+    Hypothesis::of(NAME, Some("idle_close"))
+        .on(pod)
+        .require(1.0, facts::after_deletion(case, pod, cx))
+        .require(1.5, cut_while_it_lived_on(case, pod, cx))
+        .require(0.5, not_before_the_signal(case, pod, cx))
+        .weigh(1.0, 0.5, facts::drain_sign(pod, cx))
+}
+
+/// With a preStop hook of known length, nothing before its end is the application's doing.
+fn not_before_the_signal(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let Some(drain) = cx.drain(pod) else {
+        return Check::No(format!("{} got no signal", cx.pod(pod).name));
+    };
+    let first = case.first(cx);
+    if first < drain.signal.lo.plus_nanos(-BEFORE_SEEN) {
+        return Check::No(format!(
+            "the failures began {} before the signal of {}",
+            span(drain.signal.lo.nanos_since(first)),
+            cx.pod(pod).name
+        ));
+    }
+    let after = first.nanos_since(drain.signal.hi).max(0);
+    Check::Yes(cx.fact(
+        "closed_after_signal",
+        pod,
+        Some(drain.signal),
+        format!(
+            "the first failure came {} after its signal",
+            if after == 0 {
+                "within moments".to_owned()
+            } else {
+                span(after)
+            }
+        ),
+    ))
+}
+
+fn open_afterwards(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    match open_after(cx.traffic, pod, case.last(cx)) {
+        Some(at) => Check::Yes(general(
+            "open_afterwards",
+            Some(at),
+            format!(
+                "{} answered a new connection after the failures: its listener was open",
+                cx.pod(pod).name
+            ),
+        )),
+        None => Check::No(String::new()),
+    }
+}
+
+fn after_the_sigkill(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let killed = facts::killed_at_deadline(pod, cx);
+    let end = cx.pod(pod).end_at();
+    match (killed, end) {
+        (Check::Yes(_), Some(end)) if case.first(cx) >= end.lo.plus_nanos(-SECOND / 10) => {
+            Check::Yes(general(
+                "at_the_deadline",
+                Some(end.mid()),
+                format!(
+                    "the failures lie at or after the deadline of {}, not at its signal",
+                    cx.pod(pod).name
+                ),
+            ))
+        }
+        _ => Check::No(String::new()),
+    }
+}
+
+fn closed_early(pod: PodIx, cx: &Context<'_>) -> Check {
+    let (Some(drain), p) = (cx.drain(pod), cx.pod(pod)) else {
+        return Check::No("no termination".to_owned());
+    };
+    if let (EndedAt::Before, Some(end), Some(d)) = (drain.ended, &p.end, &p.deletion) {
+        return Check::Yes(cx.fact(
+            "ended_early",
+            pod,
+            Some(end.at),
+            format!(
+                "it ended by itself ({}) {} after its deletion, its grace was {} s",
+                end.words(),
+                span(end.point().nanos_since(d.seen)),
+                d.grace
+            ),
+        ));
+    }
+    match drain.first_sign() {
+        Some(sign) => Check::Yes(cx.fact("drain_sign", pod, Some(sign.at), &sign.what)),
+        None => Check::No(format!(
+            "{} neither ended early nor showed a drain",
+            p.name
+        )),
+    }
+}
+
+fn deliberate_code(pod: PodIx, cx: &Context<'_>) -> Check {
+    let name = &cx.pod(pod).name;
+    match cx.pod(pod).end.as_ref() {
+        Some(e) if e.code == 0 => Check::Yes(cx.fact(
+            "exit_code_0",
+            pod,
+            Some(e.at),
+            "it ended with code 0: of its own will, at once",
+        )),
+        // Death by the signal's default action: neither for nor against.
+        Some(e) if e.code == 143 => Check::Unseen(String::new()),
+        Some(e) => Check::No(format!("{name} ended with {}", e.words())),
+        None => Check::Unseen("no end".to_owned()),
+    }
+}
+
+/// No new pod can have refused: none was in the endpoints without having answered.
+fn no_new_pod(case: &Case<'_>, pod: PodIx) -> Check {
+    if case.suspects.iter().any(|p| *p != pod) {
+        return Check::No(String::new());
+    }
+    Check::Yes(general(
+        "no_new_pod",
+        None,
+        "no new pod can have refused: each had answered new connections before or was not in the endpoints",
+    ))
+}
+
+/// It served new connections long after its signal: it did wait for routing.
+fn waited(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let (Some(drain), Some(traffic)) = (cx.drain(pod), cx.traffic.pod(pod)) else {
+        return Check::No(String::new());
+    };
+    let first = case.first(cx);
+    let last_ok = traffic.answered_new.iter().rev().find(|t| **t < first);
+    let served_for = last_ok.map_or(0, |t| t.nanos_since(drain.signal.hi));
+    let lived = cx
+        .pod(pod)
+        .end_at()
+        .map_or(0, |e| e.lo.nanos_since(drain.signal.hi));
+    let refused_alive = drain.listener_closed.is_some();
+    if served_for >= WAITED || (lived >= WAITED && !refused_alive) {
+        return Check::Yes(cx.fact(
+            "waited",
+            pod,
+            None,
+            format!(
+                "it stayed for {} after its signal",
+                span(served_for.max(lived))
+            ),
+        ));
+    }
+    Check::No(String::new())
+}
+
+/// No endpoint was ready: nothing could have been routed elsewhere.
+fn nowhere_else(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    super::no_endpoints::none_ready(case, cx)
+}
+
+/// Connections that broke as the next request was written, on a pod that lived on.
+fn cut_while_it_lived_on(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let name = &cx.pod(pod).name;
+    let last = case.last(cx);
+    let lived_on = cx
+        .pod(pod)
+        .end_at()
+        .is_none_or(|e| last < e.lo.plus_nanos(-SECOND / 10));
+    if !lived_on {
+        return Check::No(format!("{name} ended at the moment of the cuts"));
+    }
+    if !case
+        .requests(cx)
+        .zip(case.failures(cx))
+        .all(|(r, f)| super::keepalive_race::broke_at_once(r, f))
+    {
+        return Check::No("the requests were in flight, not on connections that broke as they were written".to_owned());
+    }
+    Check::Yes(cx.fact(
+        "idle_connections_closed",
+        pod,
+        None,
+        "kept connections broke as the next request was written on them, while it lived on",
+    ))
+}
+
+fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
+    let harm = facts::harm(group, cx);
+    let who = facts::who(group, cx);
+    let they = if facts::plural(group) { "they" } else { "it" };
+    match group.detail {
+        Some("in_flight_cut") => {
+            format!("{harm} on {who}: {they} ended at SIGTERM without waiting for what was in flight")
+        }
+        Some("idle_close") => format!(
+            "{harm} on {who}: {they} closed kept connections at SIGTERM as the next request was written on them"
+        ),
+        _ => {
+            let lag = advice::longest_lag(group.pods, cx)
+                .map(|l| format!(" and new connections came for {} after the deletion", span(l.nanos)))
+                .unwrap_or_default();
+            let closed = group
+                .pods
+                .iter()
+                .filter_map(|p| closed_after(*p, cx))
+                .min()
+                .map(|n| format!(" within {} of SIGTERM", span(n)))
+                .unwrap_or_else(|| " at SIGTERM".to_owned());
+            format!("{harm} by {who}: {they} closed the listener{closed}{lag}")
+        }
+    }
+}
+
+/// From the earliest moment of the signal to the first refusal, ns.
+fn closed_after(pod: PodIx, cx: &Context<'_>) -> Option<i64> {
+    let drain = cx.drain(pod)?;
+    let closed = drain.listener_closed?;
+    Some(closed.nanos_since(drain.signal_at).max(0))
+}
+
+fn advice(group: &Group<'_>, cx: &Context<'_>) -> Vec<Advice> {
+    let mut all = vec![advice::pre_stop(cx)];
+    match group.detail {
+        Some("in_flight_cut") => all.push(advice::program(
+            "on SIGTERM, stop accepting only after the propagation delay, then wait for the requests in flight before the process ends",
+        )),
+        Some("idle_close") => all.push(advice::program(
+            "on SIGTERM, answer with `Connection: close` for the propagation delay before idle connections are closed",
+        )),
+        _ => all.push(advice::program(
+            "on SIGTERM, keep the listener open for the propagation delay, then close it",
+        )),
+    }
+    all.extend(advice::grace(cx));
+    all
+}

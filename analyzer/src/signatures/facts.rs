@@ -1,0 +1,300 @@
+//! Questions of the evidence that more than one signature asks.
+
+use rollscope_records::RunOffset;
+
+use super::weighing::Check;
+use super::{Case, Group};
+use crate::context::Context;
+use crate::drain::{Drain, EndedAt};
+use crate::timeline::{ContainerEnd, LogLine, PodIx, Voice};
+use crate::traffic::Kind;
+use crate::words::{count, names, span};
+
+pub(super) const MS: i64 = 1_000_000;
+pub(super) const SECOND: i64 = 1000 * MS;
+
+/// A deletion takes effect this much before its watch event arrives, ns.
+pub(super) const BEFORE_SEEN: i64 = 150 * MS;
+
+/// An end within this time of the signal is one at the signal, ns.
+pub(super) const AT_SIGNAL: i64 = 1500 * MS;
+
+/// The failures came after the pod's deletion.
+pub(super) fn after_deletion(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let Some(d) = cx.pod(pod).deletion.as_ref() else {
+        return Check::No(format!("{} was not being deleted", cx.pod(pod).name));
+    };
+    let first = case.first(cx);
+    if first < d.seen.plus_nanos(-BEFORE_SEEN) {
+        return Check::No(format!(
+            "the failures began {} before the deletion of {}",
+            span(d.seen.nanos_since(first)),
+            cx.pod(pod).name
+        ));
+    }
+    let text = if case.failures.is_empty() {
+        "its deletion was requested".to_owned()
+    } else {
+        format!(
+            "the failures began {} after its deletion",
+            span(first.nanos_since(d.seen).max(0))
+        )
+    };
+    Check::Yes(cx.fact("after_deletion", pod, Some(d.requested), text))
+}
+
+/// The pod was killed (137) when its grace was over.
+pub(super) fn killed_at_deadline(pod: PodIx, cx: &Context<'_>) -> Check {
+    let p = cx.pod(pod);
+    let (Some(drain), Some(d)) = (cx.drain(pod), p.deletion.as_ref()) else {
+        return Check::No(format!("{} was not being deleted when it ended", p.name));
+    };
+    let Some(end) = p.end.as_ref() else {
+        return Check::Unseen("its end was not seen".to_owned());
+    };
+    if end.code != 137 {
+        return Check::No(format!("{} was not killed: {}", p.name, end.words()));
+    }
+    if drain.ended != EndedAt::Deadline {
+        return Check::No(format!(
+            "{} ended {} after its deletion, not at its grace of {} s",
+            p.name,
+            span(end.point().nanos_since(d.seen)),
+            d.grace
+        ));
+    }
+    Check::Yes(cx.fact(
+        "killed_at_deadline",
+        pod,
+        Some(end.at),
+        format!(
+            "it ended with {} when its grace of {} s was over ({} after its deletion)",
+            end.words(),
+            d.grace,
+            span(end.point().nanos_since(d.seen))
+        ),
+    ))
+}
+
+/// Every failure lies at the end of a container of the pod (nothing to ask where there is no failure).
+pub(super) fn cut_by_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    match case.end_on(pod, cx) {
+        Some(end) if case.failures.is_empty() => Check::Yes(cx.fact(
+            "container_ended",
+            pod,
+            Some(end.at),
+            format!("its container ended with {}", end.words()),
+        )),
+        Some(end) => Check::Yes(cx.fact(
+            "cut_by_its_end",
+            pod,
+            Some(end.at),
+            format!(
+                "{} {} at the moment of its end ({})",
+                count(case.len(), "request"),
+                case.kind.verb(),
+                end.words()
+            ),
+        )),
+        None => Check::No(format!(
+            "the failures do not lie at an end of {}",
+            cx.pod(pod).name
+        )),
+    }
+}
+
+/// No container of the pod was OOM-killed at the failures.
+pub(super) fn oom(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    match case.end_on(pod, cx) {
+        Some(end) if end.oom() => Check::Yes(cx.fact(
+            "oom_killed",
+            pod,
+            Some(end.at),
+            "its container was OOMKilled",
+        )),
+        _ => Check::No("no container was OOMKilled then".to_owned()),
+    }
+}
+
+/// A drain showed before the end, in any way but the end itself.
+pub(super) fn drain_sign(pod: PodIx, cx: &Context<'_>) -> Check {
+    let Some(drain) = cx.drain(pod) else {
+        return Check::No("it was not being deleted".to_owned());
+    };
+    match drain.first_sign() {
+        Some(sign) => Check::Yes(cx.fact("drain_sign", pod, Some(sign.at), &sign.what)),
+        None if drain.would_have_shown() => Check::No(format!(
+            "{} showed no sign of a drain although it would have been seen: {}",
+            cx.pod(pod).name,
+            silence(drain)
+        )),
+        None => Check::Unseen(format!(
+            "no sign of a drain was seen, and none could be: {}; {}",
+            drain.readiness.why(),
+            drain.log.why()
+        )),
+    }
+}
+
+/// Why the silence of a pod proves something.
+pub(super) fn silence(drain: &Drain) -> String {
+    let watched: Vec<&str> = [&drain.readiness, &drain.log]
+        .into_iter()
+        .filter(|w| w.watched())
+        .map(|w| w.why())
+        .collect();
+    watched.join("; ")
+}
+
+/// Pods of the same template that showed a drain: what one did the others do too.
+pub(super) fn siblings_drained(pod: PodIx, cx: &Context<'_>) -> Check {
+    let template = &cx.pod(pod).template_hash;
+    let sibling = cx.timeline.terminating().find(|(ix, p, _)| {
+        *ix != pod
+            && p.template_hash == *template
+            && cx.drain(*ix).is_some_and(|d| d.first_sign().is_some())
+    });
+    match sibling {
+        Some((ix, ..)) => Check::Yes(cx.fact(
+            "sibling_drained",
+            ix,
+            None,
+            format!(
+                "of the same template, it showed a drain: {} will have drained too",
+                cx.pod(pod).name
+            ),
+        )),
+        None => Check::No(String::new()),
+    }
+}
+
+/// Lines of the pod's log about its end, from the deletion on.
+pub(super) fn said_after_deletion<'c>(
+    pod: PodIx,
+    cx: &'c Context<'_>,
+) -> impl Iterator<Item = &'c LogLine> {
+    let from = cx
+        .pod(pod)
+        .deletion_seen()
+        .map(|d| d.plus_nanos(-crate::timeline::STREAM_DISORDER));
+    cx.logs
+        .pod(pod)
+        .into_iter()
+        .flat_map(move |l| from.into_iter().flat_map(move |f| l.since(f)))
+}
+
+/// The application itself wrote a line about its shutdown.
+pub(super) fn app_said(pod: PodIx, cx: &Context<'_>) -> Check {
+    let line = said_after_deletion(pod, cx)
+        .find(|l| matches!(l.voice, Voice::Shutdown | Voice::Forced | Voice::Mark(_)));
+    match line {
+        Some(l) => Check::Yes(cx.fact(
+            "log_line",
+            pod,
+            Some(rollscope_records::Interval::at(l.at)),
+            format!("its own log says at the signal: {}", l.text),
+        )),
+        None if cx.drain(pod).is_some_and(|d| d.log.watched()) => Check::No(format!(
+            "the log of {} was followed and the application says nothing of a shutdown in it",
+            cx.pod(pod).name
+        )),
+        None => Check::Unseen("no log".to_owned()),
+    }
+}
+
+/// How long after the signal `t` is at least, ns (negative when before its earliest moment).
+pub(super) fn after_signal(pod: PodIx, t: RunOffset, cx: &Context<'_>) -> Option<i64> {
+    let drain = cx.drain(pod)?;
+    Some(if t < drain.signal.lo {
+        t.nanos_since(drain.signal.lo)
+    } else {
+        t.nanos_since(drain.signal.hi).max(0)
+    })
+}
+
+/// The end was the container's own, well before the deadline, with a code.
+pub(super) fn early_end<'c>(pod: PodIx, cx: &'c Context<'_>) -> Option<&'c ContainerEnd> {
+    let drain = cx.drain(pod)?;
+    (drain.ended == EndedAt::Before)
+        .then(|| cx.pod(pod).end.as_ref())
+        .flatten()
+}
+
+/// The pod's end came within moments of the signal.
+pub(super) fn ended_at_signal(pod: PodIx, within: i64, cx: &Context<'_>) -> Check {
+    let name = &cx.pod(pod).name;
+    let (Some(drain), Some(end)) = (cx.drain(pod), cx.pod(pod).end.as_ref()) else {
+        return Check::No(format!("no end of {name} at a signal"));
+    };
+    let after = end.at.lo.nanos_since(drain.signal.hi).max(0);
+    if drain.ended == EndedAt::Before && after <= within {
+        Check::Yes(cx.fact(
+            "ended_at_signal",
+            pod,
+            Some(end.at),
+            format!(
+                "it ended with {} about {} after its deletion, long before its deadline",
+                end.words(),
+                span(end.point().nanos_since(cx.pod(pod).deletion_seen().unwrap_or(end.at.lo)))
+            ),
+        ))
+    } else {
+        Check::No(format!("{name} lived on for {} after the signal", span(after)))
+    }
+}
+
+/// `12 requests were refused`.
+pub(super) fn harm(group: &Group<'_>, cx: &Context<'_>) -> String {
+    let mut by_kind: Vec<(Kind, u64)> = Vec::new();
+    for i in group.failures {
+        let kind = cx.traffic.failures[*i].kind;
+        match by_kind.iter_mut().find(|(k, _)| *k == kind) {
+            Some((_, n)) => *n += 1,
+            None => by_kind.push((kind, 1)),
+        }
+    }
+    by_kind.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let parts: Vec<String> = by_kind
+        .iter()
+        .enumerate()
+        .map(|(i, (kind, n))| {
+            if i == 0 {
+                format!("{} {}", count(*n, "request"), kind.verb())
+            } else {
+                format!("{n} {}", kind.verb())
+            }
+        })
+        .collect();
+    if parts.is_empty() {
+        "no request was harmed".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
+/// The pods of a group in words.
+pub(super) fn who(group: &Group<'_>, cx: &Context<'_>) -> String {
+    names(&cx.timeline.names(group.pods))
+}
+
+/// `it` or `they`, with the verb's ending left to the caller.
+pub(super) fn plural(group: &Group<'_>) -> bool {
+    group.pods.len() > 1
+}
+
+/// The best hypothesis over the suspects of a case.
+pub(super) fn best(
+    case: &Case<'_>,
+    weigh: impl Fn(PodIx) -> Option<super::Hypothesis>,
+) -> Option<super::Hypothesis> {
+    let all: Vec<super::Hypothesis> = case.suspects.iter().filter_map(|p| weigh(*p)).collect();
+    let best_possible = all
+        .iter()
+        .filter(|h| h.possible())
+        .fold(None::<&super::Hypothesis>, |best, h| match best {
+            Some(b) if b.score >= h.score => Some(b),
+            _ => Some(h),
+        })
+        .cloned();
+    best_possible.or_else(|| all.into_iter().next())
+}

@@ -1,0 +1,250 @@
+//! `ready_too_early`: a new pod is in the endpoints before it listens (or can answer).
+
+use super::facts::{self, BEFORE_SEEN, SECOND};
+use super::weighing::{Check, Hypothesis};
+use super::{Case, Group, Signature};
+use crate::advice;
+use crate::analysis::Advice;
+use crate::context::Context;
+use crate::timeline::{PodIx, Voice};
+use crate::traffic::{Kind, down_at};
+use crate::words::span;
+
+const NAME: &str = "ready_too_early";
+
+pub(super) const SIGNATURE: Signature = Signature {
+    name: NAME,
+    weigh,
+    summary,
+    advice,
+};
+
+/// Errors this long after Ready are not the start's, ns.
+const STARTING: i64 = 15 * SECOND;
+
+fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
+    if !matches!(
+        case.kind,
+        Kind::Refused | Kind::NoBackend | Kind::AppStatus(500..=599)
+    ) {
+        return Vec::new();
+    }
+    facts::best(case, |p| {
+        let pod = cx.pod(p);
+        let leaving = pod.deletion_seen().is_some_and(|d| d <= case.first(cx));
+        if leaving || down_at(pod, case.first(cx)).is_some() {
+            return None;
+        }
+        Some(
+            Hypothesis::of(NAME, None)
+                .on(p)
+                .require(1.0, is_new(p, cx))
+                .require(1.5, ready_before(case, p, cx))
+                .require(1.5, had_not_answered(case, p, cx))
+                .weigh(1.5, 0.0, answers_after(case, p, cx))
+                .weigh(1.0, 0.0, no_probe(p, cx))
+                .weigh(1.5, 0.0, listens_after(case, p, cx))
+                .oppose(3.0, proved_listening(case, p, cx))
+                .oppose(1.5, old_pod_leaving(case, p, cx)),
+        )
+    })
+    .into_iter()
+    .collect()
+}
+
+fn is_new(pod: PodIx, cx: &Context<'_>) -> Check {
+    let p = cx.pod(pod);
+    Check::when(
+        !p.listed,
+        || {
+            cx.fact(
+                "new_pod",
+                pod,
+                None,
+                "it was created during the run",
+            )
+        },
+        &format!("{} is not new", p.name),
+    )
+}
+
+fn ready_before(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let p = cx.pod(pod);
+    let first = case.first(cx);
+    match p.first_ready() {
+        Some(r)
+            if r.plus_nanos(-BEFORE_SEEN) <= first && first.nanos_since(r) < STARTING =>
+        {
+            Check::Yes(cx.fact(
+                "just_ready",
+                pod,
+                Some(rollscope_records::Interval::at(r)),
+                format!(
+                    "the failures began {} after it became Ready",
+                    span(first.nanos_since(r).max(0))
+                ),
+            ))
+        }
+        Some(r) if r > first => Check::No(format!(
+            "{} was not Ready when the failures began",
+            p.name
+        )),
+        Some(_) => Check::No(format!("{} had long been Ready", p.name)),
+        None if cx.timeline.readiness_recorded => {
+            Check::No(format!("{} was not Ready", p.name))
+        }
+        None if p.running.is_none_or(|r| r > first) => {
+            Check::No(format!("{} did not run when the failures began", p.name))
+        }
+        None => Check::Unseen("readiness is not in the recording".to_owned()),
+    }
+}
+
+fn had_not_answered(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let first = case.first(cx);
+    let traffic = cx.traffic.pod(pod);
+    if matches!(case.kind, Kind::AppStatus(_)) {
+        let named = case.failures(cx).all(|f| f.pod == Some(pod));
+        return Check::when(
+            named,
+            || cx.fact("answered_errors", pod, None, "it answered the errors itself"),
+            "nothing says that it answered the errors",
+        );
+    }
+    let before = traffic.and_then(|t| t.answered_new.first()).filter(|a| **a < first);
+    match before {
+        Some(_) => Check::No(format!(
+            "{} had answered new connections before",
+            cx.pod(pod).name
+        )),
+        None => Check::Yes(cx.fact(
+            "had_not_answered",
+            pod,
+            None,
+            "it had not answered any connection before",
+        )),
+    }
+}
+
+fn answers_after(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let last = case.last(cx);
+    let after = cx.traffic.pod(pod).and_then(|t| t.new_after(last));
+    match after {
+        Some(at) if at.nanos_since(last) < 10 * SECOND => Check::Yes(cx.fact(
+            "answers_after",
+            pod,
+            Some(rollscope_records::Interval::at(at)),
+            format!(
+                "its first answer came {} after the last failure",
+                span(at.nanos_since(last))
+            ),
+        )),
+        _ => Check::No(String::new()),
+    }
+}
+
+fn no_probe(pod: PodIx, cx: &Context<'_>) -> Check {
+    Check::when(
+        cx.pod(pod).readiness_probe.is_none(),
+        || {
+            cx.fact(
+                "no_readiness_probe",
+                pod,
+                None,
+                "it has no readiness probe: it counts as ready as soon as it runs",
+            )
+        },
+        "",
+    )
+}
+
+fn listens_after(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    match listening_line(pod, cx) {
+        Some(at) if at > case.first(cx) => Check::Yes(cx.fact(
+            "listens_after",
+            pod,
+            Some(rollscope_records::Interval::at(at)),
+            "its log says that it listens only after the failures had begun",
+        )),
+        _ => Check::No(String::new()),
+    }
+}
+
+/// The pod was proved to listen: its log says so before, or its readiness probe asks the very port of the traffic.
+fn proved_listening(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    if matches!(case.kind, Kind::AppStatus(_)) {
+        return Check::No(String::new());
+    }
+    if let Some(at) = listening_line(pod, cx)
+        && at < case.first(cx)
+    {
+        return Check::Yes(cx.fact(
+            "listened_before",
+            pod,
+            Some(rollscope_records::Interval::at(at)),
+            "its log says that it listened before the failures began",
+        ));
+    }
+    let p = cx.pod(pod);
+    let probed = p
+        .readiness_port
+        .is_some_and(|port| cx.timeline.traffic_ports.contains(&port));
+    let ready = p.first_ready().is_some_and(|r| r <= case.first(cx));
+    Check::when(
+        probed && ready,
+        || {
+            cx.fact(
+                "probed_on_traffic_port",
+                pod,
+                None,
+                "its readiness probe asks the port that the traffic goes to, and had been answered",
+            )
+        },
+        "",
+    )
+}
+
+fn listening_line(pod: PodIx, cx: &Context<'_>) -> Option<rollscope_records::RunOffset> {
+    cx.logs
+        .pod(pod)?
+        .said
+        .iter()
+        .find(|l| l.voice == Voice::Listening)
+        .map(|l| l.at)
+}
+
+/// An old pod was leaving and can have refused as well.
+fn old_pod_leaving(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let other = case
+        .suspects
+        .iter()
+        .find(|p| **p != pod && cx.pod(**p).deletion.is_some());
+    match other {
+        Some(p) => Check::Yes(cx.fact(
+            "old_pod_leaving",
+            *p,
+            None,
+            "it was being deleted at the same time and can have refused as well",
+        )),
+        None => Check::No(String::new()),
+    }
+}
+
+fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
+    let it = if facts::plural(group) { "they were" } else { "it was" };
+    format!(
+        "{} by {}: {it} in the endpoints before the server could answer",
+        facts::harm(group, cx),
+        facts::who(group, cx)
+    )
+}
+
+fn advice(_: &Group<'_>, _: &Context<'_>) -> Vec<Advice> {
+    vec![
+        Advice {
+            field: "spec.template.spec.containers[].readinessProbe".to_owned(),
+            text: "probe the port and the path that the traffic uses, so that Ready means that it answers".to_owned(),
+        },
+        advice::program("answer readiness only once the traffic port listens"),
+    ]
+}

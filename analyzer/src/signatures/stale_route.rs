@@ -1,0 +1,133 @@
+//! `stale_route`: traffic still goes to a pod that left long ago and did not leave early.
+
+use super::early_close::WAITED;
+use super::facts::{self, SECOND};
+use super::weighing::{Check, Hypothesis};
+use super::{Case, Group, Signature};
+use crate::advice;
+use crate::analysis::Advice;
+use crate::context::Context;
+use crate::drain::EndedAt;
+use crate::timeline::PodIx;
+use crate::traffic::Kind;
+use crate::words::span;
+
+const NAME: &str = "stale_route";
+
+pub(super) const SIGNATURE: Signature = Signature {
+    name: NAME,
+    weigh,
+    summary,
+    advice,
+};
+
+fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
+    if !matches!(
+        case.kind,
+        Kind::Refused | Kind::Vanished | Kind::NoBackend
+    ) {
+        return Vec::new();
+    }
+    facts::best(case, |p| {
+        Some(
+            Hypothesis::of(NAME, None)
+                .on(p)
+                .require(1.0, facts::after_deletion(case, p, cx))
+                .require(1.5, after_its_end(case, p, cx))
+                .require(2.0, not_early(p, cx))
+                .weigh(1.0, 0.0, long_after(case, p, cx)),
+        )
+    })
+    .into_iter()
+    .collect()
+}
+
+fn after_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let name = &cx.pod(pod).name;
+    let Some(end) = cx.pod(pod).end_at() else {
+        return Check::No(format!("{name} had not ended"));
+    };
+    let first = case.first(cx);
+    Check::when(
+        first >= end.lo.plus_nanos(-SECOND / 10),
+        || {
+            cx.fact(
+                "after_its_end",
+                pod,
+                Some(end),
+                format!(
+                    "the failures began {} after its end",
+                    span(first.nanos_since(end.hi).max(0))
+                ),
+            )
+        },
+        &format!("{name} was alive when the failures began"),
+    )
+}
+
+/// It stayed long enough for any routing, or to its deadline.
+fn not_early(pod: PodIx, cx: &Context<'_>) -> Check {
+    let p = cx.pod(pod);
+    let (Some(drain), Some(end)) = (cx.drain(pod), p.end_at()) else {
+        return Check::No(format!("{} was not being deleted", p.name));
+    };
+    let lived = end.lo.nanos_since(drain.signal.hi);
+    let to_deadline = matches!(
+        drain.ended,
+        EndedAt::Deadline | EndedAt::TwoSecondsAfter | EndedAt::Later
+    );
+    if drain.listener_closed.is_some() && !to_deadline && lived < WAITED {
+        return Check::No(format!("{} closed early", p.name));
+    }
+    Check::when(
+        lived >= WAITED || to_deadline,
+        || {
+            cx.fact(
+                "stayed",
+                pod,
+                Some(end),
+                format!(
+                    "it stayed for {} after its signal: traffic should have gone elsewhere by then",
+                    span(lived.max(0))
+                ),
+            )
+        },
+        &format!("{} ended {} after its signal", p.name, span(lived.max(0))),
+    )
+}
+
+fn long_after(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let Some(end) = cx.pod(pod).end_at() else {
+        return Check::No(String::new());
+    };
+    let after = case.first(cx).nanos_since(end.hi);
+    Check::when(
+        after > 2 * SECOND,
+        || {
+            cx.fact(
+                "long_after",
+                pod,
+                Some(end),
+                format!("it had ended {} before", span(after)),
+            )
+        },
+        "",
+    )
+}
+
+fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
+    format!(
+        "{} on {}: traffic was still routed there after the end of the pod, which had not left early",
+        facts::harm(group, cx),
+        facts::who(group, cx)
+    )
+}
+
+fn advice(_: &Group<'_>, cx: &Context<'_>) -> Vec<Advice> {
+    vec![
+        advice::program(
+            "look at what routes: DNS caches, sticky sessions, a balancer that follows the endpoints late",
+        ),
+        advice::pre_stop(cx),
+    ]
+}

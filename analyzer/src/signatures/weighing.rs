@@ -1,0 +1,120 @@
+//! Evidence for and against one hypothesis, as it is gathered.
+
+use crate::analysis::Evidence;
+
+/// The answer to a question of the evidence.
+#[derive(Debug, Clone)]
+pub(crate) enum Check {
+    /// It is so; the fact.
+    Yes(Evidence),
+    /// It is not so; why.
+    No(String),
+    /// It could not be seen; why.
+    Unseen(String),
+}
+
+/// A cause (and its face) under trial.
+#[derive(Debug, Clone)]
+pub(crate) struct Hypothesis {
+    pub(crate) cause: &'static str,
+    pub(crate) detail: Option<&'static str>,
+    /// The log of its odds, in nats, up to a constant that all hypotheses share.
+    pub(crate) score: f64,
+    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) against: Vec<Evidence>,
+    /// Why it cannot be, when it cannot.
+    pub(crate) ruled_out: Option<String>,
+    /// The pod that it is about.
+    pub(crate) pod: Option<crate::timeline::PodIx>,
+}
+
+impl Hypothesis {
+    pub(crate) fn of(cause: &'static str, detail: Option<&'static str>) -> Self {
+        Self {
+            cause,
+            detail,
+            score: 0.0,
+            evidence: Vec::new(),
+            against: Vec::new(),
+            ruled_out: None,
+            pod: None,
+        }
+    }
+
+    pub(crate) fn on(mut self, pod: crate::timeline::PodIx) -> Self {
+        self.pod = Some(pod);
+        self
+    }
+
+    /// Evidence without which it cannot be. What could not be seen counts nothing.
+    pub(crate) fn require(mut self, weight: f64, check: Check) -> Self {
+        match check {
+            Check::Yes(fact) => {
+                self.score += weight;
+                self.evidence.push(fact);
+            }
+            Check::No(why) => self.rule_out(why),
+            Check::Unseen(_) => {}
+        }
+        self
+    }
+
+    /// Evidence that speaks for it; its certain absence speaks half as much against it.
+    pub(crate) fn support(self, weight: f64, check: Check) -> Self {
+        self.weigh(weight, weight / 2.0, check)
+    }
+
+    /// Evidence that speaks for it with `yes`; its certain absence speaks against it with `no`.
+    pub(crate) fn weigh(mut self, yes: f64, no: f64, check: Check) -> Self {
+        match check {
+            Check::Yes(fact) => {
+                self.score += yes;
+                self.evidence.push(fact);
+            }
+            Check::No(why) => {
+                self.score -= no;
+                if no > 0.0 && !why.is_empty() {
+                    self.against.push(crate::context::general("missing", None, why));
+                }
+            }
+            Check::Unseen(_) => {}
+        }
+        self
+    }
+
+    /// Evidence that speaks against it.
+    pub(crate) fn oppose(mut self, weight: f64, check: Check) -> Self {
+        if let Check::Yes(fact) = check {
+            self.score -= weight;
+            self.against.push(fact);
+        }
+        self
+    }
+
+    /// Evidence with which it cannot be.
+    pub(crate) fn forbid(mut self, check: Check) -> Self {
+        if let Check::Yes(fact) = check {
+            self.rule_out(fact.text);
+        }
+        self
+    }
+
+    pub(crate) fn possible(&self) -> bool {
+        self.ruled_out.is_none()
+    }
+
+    fn rule_out(&mut self, why: String) {
+        self.ruled_out.get_or_insert(why);
+    }
+}
+
+impl Check {
+    /// `Yes` with the fact when `so`, else `No` with `otherwise`.
+    pub(crate) fn when(so: bool, fact: impl FnOnce() -> Evidence, otherwise: &str) -> Self {
+        if so {
+            Self::Yes(fact())
+        } else {
+            Self::No(otherwise.to_owned())
+        }
+    }
+}

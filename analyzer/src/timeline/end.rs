@@ -1,0 +1,94 @@
+//! The end of a container.
+
+use rollscope_records::{Interval, RunOffset};
+
+use crate::clocks::Clocks;
+use crate::view::TerminatedView;
+
+const MS: i64 = 1_000_000;
+
+/// A terminated state reaches the watch within this time of the exit on an unhurried node, ns.
+const STATUS_WITHIN: i64 = 500 * MS;
+
+/// What it usually takes, ns: for a point estimate.
+const STATUS_USUALLY: i64 = 200 * MS;
+
+/// A container ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ContainerEnd {
+    pub(crate) container: String,
+    pub(crate) code: i64,
+    pub(crate) reason: String,
+    /// When: from `finishedAt` (one second) and from the receipt.
+    pub(crate) at: Interval,
+    /// Receipt of the first object that says so.
+    pub(crate) seen: RunOffset,
+    /// When the same container was seen running again.
+    pub(crate) running_again: Option<RunOffset>,
+    /// What makes it this end and no other.
+    pub(crate) key: (String, String),
+}
+
+impl ContainerEnd {
+    pub(crate) fn read(
+        container: &str,
+        t: TerminatedView<'_>,
+        seen: RunOffset,
+        clock: &str,
+        clocks: &Clocks,
+    ) -> Self {
+        let written = t.finished_at.and_then(|f| clocks.read(clock, f));
+        Self {
+            container: container.to_owned(),
+            code: t.exit_code,
+            reason: t.reason.to_owned(),
+            at: interval(written, seen),
+            seen,
+            running_again: None,
+            key: (
+                container.to_owned(),
+                t.container_id
+                    .or(t.started_at)
+                    .or(t.finished_at)
+                    .unwrap_or("")
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// The likeliest moment, for numbers that need one.
+    pub(crate) fn point(&self) -> RunOffset {
+        self.seen
+            .plus_nanos(-STATUS_USUALLY)
+            .clamp(self.at.lo, self.at.hi)
+    }
+
+    /// Whether `t` can be a consequence of this end: a connection dies with it, give or take the network.
+    pub(crate) fn explains_cut_at(&self, t: RunOffset) -> bool {
+        self.at.lo.plus_nanos(-100 * MS) <= t && t <= self.at.hi.plus_nanos(150 * MS)
+    }
+
+    pub(crate) fn oom(&self) -> bool {
+        self.reason == "OOMKilled"
+    }
+
+    /// In words: `exit code 137 (Error)`.
+    pub(crate) fn words(&self) -> String {
+        if self.reason.is_empty() {
+            format!("exit code {}", self.code)
+        } else {
+            format!("exit code {} ({})", self.code, self.reason)
+        }
+    }
+}
+
+fn interval(written: Option<Interval>, seen: RunOffset) -> Interval {
+    let recent = Interval::new(seen.plus_nanos(-STATUS_WITHIN), seen);
+    match written {
+        Some(w) => w.intersect(recent).unwrap_or_else(|| {
+            w.intersect(Interval::new(RunOffset(i64::MIN / 4), seen))
+                .unwrap_or(w)
+        }),
+        None => recent,
+    }
+}

@@ -1,0 +1,271 @@
+//! What the containers' logs say of starting and stopping.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use rollscope_records::{LogRecord, LogSource, Recording, RunOffset};
+
+use super::{PodIx, Timeline};
+use crate::clocks::{Clocks, node_clock};
+use crate::ordered::Ordered;
+
+/// A line that is longer is cut for the report, characters.
+const LINE_LENGTH: usize = 200;
+
+/// A line may carry a time this much before the deletion was received and still be about it, ns: streams of
+/// different kinds are not ordered against each other.
+pub(crate) const STREAM_DISORDER: i64 = 300_000_000;
+
+/// Who speaks in a line, and of what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Voice {
+    /// A mark of the scenario, by its name.
+    Mark(String),
+    /// The application, of its shutdown.
+    Shutdown,
+    /// The application, of a shutdown that it cut short.
+    Forced,
+    /// The application: its listener is up.
+    Listening,
+    /// npm, yarn or pnpm, of its child's end.
+    PackageManager,
+}
+
+/// A line with a meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogLine {
+    pub(crate) at: RunOffset,
+    pub(crate) voice: Voice,
+    /// The line, cut.
+    pub(crate) text: String,
+}
+
+/// One pod's log.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PodLog {
+    /// Lines received from it.
+    pub(crate) lines: u64,
+    /// Lines with a meaning, in order of their time.
+    pub(crate) said: Vec<LogLine>,
+}
+
+/// Every pod's log.
+pub(crate) struct LogBook {
+    pods: BTreeMap<PodIx, PodLog>,
+    /// Marks of the scenario that are no regular expression.
+    pub(crate) bad_marks: Vec<String>,
+}
+
+impl LogBook {
+    pub(crate) fn of(
+        recording: &Recording,
+        ordered: &Ordered<'_>,
+        clocks: &Clocks,
+        timeline: &Timeline,
+    ) -> Self {
+        let (marks, bad_marks) = marks(recording);
+        let own_names = own_names(recording);
+        let mut pods: BTreeMap<PodIx, PodLog> = BTreeMap::new();
+        for log in &ordered.logs {
+            let LogSource::Container { pod, .. } = &log.source else {
+                continue;
+            };
+            let Some(ix) = timeline.by_name.get(pod) else {
+                continue;
+            };
+            let book = pods.entry(*ix).or_default();
+            book.lines += 1;
+            let at = written_at(log, timeline.pod(*ix).node.as_deref(), clocks);
+            if let Some(voice) = voice(&log.line, &marks, pod, &own_names) {
+                let text = log.line.chars().take(LINE_LENGTH).collect();
+                book.said.push(LogLine { at, voice, text });
+            }
+        }
+        for book in pods.values_mut() {
+            book.said.sort_by_key(|l| l.at);
+        }
+        Self { pods, bad_marks }
+    }
+
+    /// A pod's log; `None` when no line of it was received.
+    pub(crate) fn pod(&self, pod: PodIx) -> Option<&PodLog> {
+        self.pods.get(&pod)
+    }
+}
+
+impl PodLog {
+    /// Lines with a meaning from `from` on.
+    pub(crate) fn since(&self, from: RunOffset) -> impl Iterator<Item = &LogLine> {
+        self.said.iter().filter(move |l| l.at >= from)
+    }
+}
+
+/// When a line was written: by the runtime's timestamp where there is one, never after its receipt.
+fn written_at(log: &LogRecord, node: Option<&str>, clocks: &Clocks) -> RunOffset {
+    log.timestamp
+        .as_deref()
+        .and_then(|t| clocks.read(&node_clock(node), t))
+        .map_or(log.at, |i| i.hi.min(log.at).max(i.lo))
+}
+
+fn marks(recording: &Recording) -> (Vec<(String, Regex)>, Vec<String>) {
+    let mut good = Vec::new();
+    let mut bad = Vec::new();
+    for (name, pattern) in &recording.run.log_marks {
+        match Regex::new(pattern) {
+            Ok(regex) => good.push((name.clone(), regex)),
+            Err(_) => bad.push(name.clone()),
+        }
+    }
+    (good, bad)
+}
+
+/// Names that stand in lines without meaning anything: a workload may be called `graceful`.
+fn own_names(recording: &Recording) -> Vec<String> {
+    let target = &recording.run.target;
+    let workload = target
+        .workload
+        .iter()
+        .map(|w| w.rsplit('/').next().unwrap_or(w).to_owned());
+    workload
+        .chain(target.namespace.clone())
+        .chain(target.services.iter().cloned())
+        .chain([recording.run.name.clone()])
+        .filter(|n| n.len() > 2)
+        .map(|n| n.to_lowercase())
+        .collect()
+}
+
+fn voice(
+    line: &str,
+    marks: &[(String, Regex)],
+    pod: &str,
+    own_names: &[String],
+) -> Option<Voice> {
+    if let Some((name, _)) = marks.iter().find(|(_, regex)| regex.is_match(line)) {
+        return Some(Voice::Mark(name.clone()));
+    }
+    let mut text = line.to_lowercase();
+    if of_package_manager(&text) {
+        return Some(Voice::PackageManager);
+    }
+    if of_shell(&text) {
+        return None;
+    }
+    text = text.replace(&pod.to_lowercase(), "");
+    for name in own_names {
+        text = text.replace(name, "");
+    }
+    let has = |words: &[&str]| words.iter().any(|w| text.contains(w));
+    if has(&FORCED) {
+        Some(Voice::Forced)
+    } else if has(&SHUTDOWN) {
+        Some(Voice::Shutdown)
+    } else if has(&LISTENING) {
+        Some(Voice::Listening)
+    } else {
+        None
+    }
+}
+
+fn of_package_manager(text: &str) -> bool {
+    let text = text.trim_start();
+    ["npm ", "npm:", "yarn ", "pnpm ", "error command failed", "lifecycle"]
+        .iter()
+        .any(|p| text.starts_with(p))
+        || text.contains("elifecycle")
+}
+
+fn of_shell(text: &str) -> bool {
+    let text = text.trim();
+    ["sh:", "/bin/sh:", "bash:", "/bin/bash:", "ash:", "dash:"]
+        .iter()
+        .any(|p| text.starts_with(p))
+        || matches!(text, "terminated" | "killed")
+}
+
+const FORCED: [&str; 8] = [
+    "forced",
+    "forcing",
+    "force exit",
+    "force-exit",
+    "timeout exceeded",
+    "deadline exceeded",
+    "safety timer",
+    "safety-timer",
+];
+
+const SHUTDOWN: [&str; 26] = [
+    "sigterm",
+    "sigint",
+    "shutdown",
+    "shutting down",
+    "shutting_down",
+    "shut down",
+    "draining",
+    "drain start",
+    "drain_start",
+    "drain-start",
+    "drain begin",
+    "\"drain\"",
+    "graceful",
+    "received signal",
+    "caught signal",
+    "\"signal\"",
+    "stopping server",
+    "server clos",
+    "server-clos",
+    "server_clos",
+    "listener clos",
+    "listener_clos",
+    "listener-clos",
+    "readiness-off",
+    "readiness_off",
+    "readiness off",
+];
+
+const LISTENING: [&str; 4] = ["listening", "listen on", "server started", "accepting connections"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(line: &str) -> Option<Voice> {
+        voice(line, &[], "graceful-7d9f-abcde", &["graceful".to_owned()])
+    }
+
+    #[test]
+    fn a_signal_line_is_the_shutdown() {
+        assert_eq!(
+            heard(r#"{"t":1,"ev":"signal","sig":"SIGTERM"}"#),
+            Some(Voice::Shutdown)
+        );
+        assert_eq!(heard("Shutting down ..."), Some(Voice::Shutdown));
+    }
+
+    #[test]
+    fn names_of_the_pod_and_the_workload_mean_nothing() {
+        assert_eq!(
+            heard(r#"{"ev":"request","pod":"graceful-7d9f-abcde"}"#),
+            None
+        );
+        assert_eq!(heard("request for graceful"), None);
+    }
+
+    #[test]
+    fn lines_of_npm_and_of_shells_are_not_the_applications() {
+        assert_eq!(heard("npm error signal SIGTERM"), Some(Voice::PackageManager));
+        assert_eq!(heard("npm ERR! command sh -c node server.js"), Some(Voice::PackageManager));
+        assert_eq!(heard("sh: line 1: 7 Terminated  node server.js (SIGTERM)"), None);
+    }
+
+    #[test]
+    fn a_forced_exit_is_told_from_a_shutdown() {
+        assert_eq!(heard("shutdown timeout exceeded, exiting"), Some(Voice::Forced));
+    }
+
+    #[test]
+    fn ordinary_lines_mean_nothing() {
+        assert_eq!(heard(r#"{"ev":"start","inflight":0}"#), None);
+    }
+}

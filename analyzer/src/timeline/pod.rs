@@ -1,0 +1,123 @@
+//! One pod's life, as the watch told it.
+
+use rollscope_records::{Interval, RunOffset};
+
+use super::{ContainerEnd, Deletion, EndpointSpan};
+use crate::view::{PreStop, Probe};
+
+/// A pod of the [`Timeline`](super::Timeline).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PodIx(pub(crate) usize);
+
+/// One pod.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pod {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) template_hash: String,
+    pub(crate) node: Option<String>,
+    pub(crate) ip: Option<String>,
+    pub(crate) first_seen: RunOffset,
+    /// Present at the first list: its start was not watched.
+    pub(crate) listed: bool,
+    pub(crate) spec_grace: Option<i64>,
+    pub(crate) pre_stop: Option<PreStop>,
+    pub(crate) readiness_probe: Option<Probe>,
+    /// The port that its readiness probe asks.
+    pub(crate) readiness_port: Option<i64>,
+    pub(crate) deletion: Option<Deletion>,
+    /// Changes of the condition Ready, as received.
+    pub(crate) ready: Vec<(RunOffset, bool)>,
+    /// When its serving container was first seen running.
+    pub(crate) running: Option<RunOffset>,
+    /// Ends of its containers while the pod itself was not being deleted, and of earlier instances.
+    pub(crate) earlier_ends: Vec<ContainerEnd>,
+    /// The end of its serving container for good.
+    pub(crate) end: Option<ContainerEnd>,
+    /// Phases `Succeeded` and `Failed` were seen, or the pod is gone.
+    pub(crate) over: Option<RunOffset>,
+    /// Receipt of DELETED.
+    pub(crate) gone: Option<RunOffset>,
+    /// Receipt of `Killing` events.
+    pub(crate) killing: Vec<RunOffset>,
+    /// Receipt of `Unhealthy` events.
+    pub(crate) unhealthy: Vec<RunOffset>,
+    /// Membership in the endpoints.
+    pub(crate) endpoint: Vec<EndpointSpan>,
+    /// Belongs to the template that was replaced.
+    pub(crate) old: bool,
+}
+
+impl Pod {
+    /// The first moment at which it was known to be being deleted.
+    pub(crate) fn deletion_seen(&self) -> Option<RunOffset> {
+        self.deletion.as_ref().map(|d| d.seen)
+    }
+
+    /// Every end of a container, the last one included, in order.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = &ContainerEnd> {
+        self.earlier_ends.iter().chain(&self.end)
+    }
+
+    /// First Ready, by the condition or by the endpoints.
+    pub(crate) fn first_ready(&self) -> Option<RunOffset> {
+        let condition = self.ready.iter().find(|(_, r)| *r).map(|(at, _)| *at);
+        let endpoint = self
+            .endpoint
+            .iter()
+            .find(|s| s.ready == Some(true))
+            .map(|s| s.from);
+        match (condition, endpoint) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// First seen not Ready at or after `from` while its container still ran, and what said so.
+    pub(crate) fn not_ready_after(&self, from: RunOffset) -> Option<(RunOffset, &'static str)> {
+        let alive = |at: RunOffset| self.end.as_ref().is_none_or(|e| at < e.seen);
+        let condition = self
+            .ready
+            .iter()
+            .find(|(at, ready)| *at >= from && !ready && alive(*at))
+            .map(|(at, _)| (*at, "its condition Ready went False"));
+        let serving = self
+            .endpoint
+            .iter()
+            .find(|s| s.from >= from && s.serving == Some(false) && alive(s.from))
+            .map(|s| (s.from, "its endpoint stopped serving"));
+        let probe = self
+            .unhealthy
+            .iter()
+            .find(|at| **at >= from && alive(**at))
+            .map(|at| (*at, "its probe failed (event Unhealthy)"));
+        [condition, serving, probe].into_iter().flatten().min()
+    }
+
+    /// When its endpoint stopped being ready after `from`.
+    pub(crate) fn left_ready(&self, from: RunOffset) -> Option<RunOffset> {
+        self.endpoint
+            .iter()
+            .find(|s| s.from >= from && s.ready == Some(false))
+            .map(|s| s.from)
+            .or_else(|| self.removed_from_endpoints(from))
+    }
+
+    /// When its entry was removed from the endpoints after `from`.
+    pub(crate) fn removed_from_endpoints(&self, from: RunOffset) -> Option<RunOffset> {
+        self.endpoint
+            .last()
+            .and_then(|s| s.to)
+            .filter(|to| *to >= from)
+    }
+
+    /// The end, or the time of which nothing later is known.
+    pub(crate) fn end_at(&self) -> Option<Interval> {
+        self.end.as_ref().map(|e| e.at)
+    }
+
+    /// `terminationGracePeriodSeconds` of the deletion, else of the spec.
+    pub(crate) fn grace_seconds(&self) -> Option<i64> {
+        self.deletion.as_ref().map(|d| d.grace).or(self.spec_grace)
+    }
+}

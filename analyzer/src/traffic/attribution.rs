@@ -1,0 +1,198 @@
+//! Which pod a request was on, and how that is known.
+//!
+//! In this order: the response's header; other responses on the same connection (only where connections stay with
+//! their pod: no connection of the run was answered by two); the peer's address; else the pods that it can have been
+//! on, by time (see `suspects`).
+
+use std::collections::BTreeMap;
+
+use rollscope_records::{Recording, RequestRecord};
+
+use super::failure::Failure;
+use super::kind::Kind;
+use super::pod_traffic::PodTraffic;
+use super::suspects;
+use crate::ordered::Ordered;
+use crate::timeline::{PodIx, Timeline};
+
+/// How a request's pod is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    /// The response says so.
+    Header,
+    /// Other responses on its connection say so.
+    Connection,
+    /// The peer's address is the pod's.
+    Peer,
+    /// By time, no other pod was possible.
+    OnlyOne,
+    /// It is not known.
+    Unknown,
+}
+
+/// The requests of a recording, attributed.
+pub(crate) struct Traffic<'a> {
+    pub(crate) requests: Vec<&'a RequestRecord>,
+    /// The pod of each request, where it is certain.
+    pub(crate) pod_of: Vec<Option<PodIx>>,
+    pub(crate) pods: BTreeMap<PodIx, PodTraffic>,
+    /// In order of the moment at which they failed.
+    pub(crate) failures: Vec<Failure>,
+    /// A connection stays with the pod that it was made to.
+    pub(crate) pinned: bool,
+    /// The pods name themselves in their responses.
+    pub(crate) pods_named: bool,
+}
+
+impl<'a> Traffic<'a> {
+    pub(crate) fn of(recording: &Recording, ordered: &Ordered<'a>, timeline: &Timeline) -> Self {
+        let requests = ordered.requests.clone();
+        let named = named_pods(&requests, timeline);
+        let pinned = connections_stay(&requests, &named)
+            && recording.run.target.front_end.as_deref() != Some("http");
+        let pods_named = requests.iter().any(|r| r.pod.is_some());
+        let by_connection = if pinned {
+            by_connection(&requests, &named)
+        } else {
+            BTreeMap::new()
+        };
+        let by_ip = by_ip(timeline);
+        let known: Vec<(Option<PodIx>, How)> = requests
+            .iter()
+            .zip(&named)
+            .map(|(r, named)| certain(r, *named, &by_connection, &by_ip, timeline))
+            .collect();
+        let mut traffic = Self {
+            pod_of: known.iter().map(|(pod, _)| *pod).collect(),
+            pods: pod_traffic(&requests, &known, !pinned),
+            failures: Vec::new(),
+            requests,
+            pinned,
+            pods_named,
+        };
+        traffic.failures = traffic.find_failures(&known, timeline);
+        traffic
+    }
+
+    fn find_failures(&self, known: &[(Option<PodIx>, How)], timeline: &Timeline) -> Vec<Failure> {
+        let mut failures: Vec<Failure> = self
+            .requests
+            .iter()
+            .enumerate()
+            .filter(|(_, r)| r.outcome.is_failure())
+            .filter_map(|(i, r)| {
+                let mut f = Failure::of(i, r, Kind::of(r, self.pods_named))?;
+                (f.pod, f.how) = known[i];
+                Some(f)
+            })
+            .collect();
+        for f in &mut failures {
+            suspects::resolve(f, self, timeline);
+        }
+        failures.sort_by_key(|f| (f.at, self.requests[f.request].seq, f.request));
+        failures
+    }
+
+    pub(crate) fn pod(&self, pod: PodIx) -> Option<&PodTraffic> {
+        self.pods.get(&pod)
+    }
+
+    pub(crate) fn request(&self, failure: &Failure) -> &'a RequestRecord {
+        self.requests[failure.request]
+    }
+}
+
+fn named_pods(requests: &[&RequestRecord], timeline: &Timeline) -> Vec<Option<PodIx>> {
+    requests
+        .iter()
+        .map(|r| r.pod.as_ref().and_then(|p| timeline.by_name.get(p)).copied())
+        .collect()
+}
+
+/// Whether no connection was answered by two pods.
+fn connections_stay(requests: &[&RequestRecord], named: &[Option<PodIx>]) -> bool {
+    let mut seen: BTreeMap<u64, PodIx> = BTreeMap::new();
+    requests.iter().zip(named).all(|(r, pod)| {
+        let (Some(connection), Some(pod)) = (r.connection, *pod) else {
+            return true;
+        };
+        *seen.entry(connection).or_insert(pod) == pod
+    })
+}
+
+fn by_connection(
+    requests: &[&RequestRecord],
+    named: &[Option<PodIx>],
+) -> BTreeMap<u64, PodIx> {
+    requests
+        .iter()
+        .zip(named)
+        .filter_map(|(r, pod)| Some((r.connection?, (*pod)?)))
+        .collect()
+}
+
+/// Pods by address; an address that several pods had is known by time only.
+fn by_ip(timeline: &Timeline) -> BTreeMap<&str, Vec<PodIx>> {
+    let mut map: BTreeMap<&str, Vec<PodIx>> = BTreeMap::new();
+    for ix in timeline.indices() {
+        if let Some(ip) = timeline.pod(ix).ip.as_deref() {
+            map.entry(ip).or_default().push(ix);
+        }
+    }
+    map
+}
+
+fn certain(
+    r: &RequestRecord,
+    named: Option<PodIx>,
+    by_connection: &BTreeMap<u64, PodIx>,
+    by_ip: &BTreeMap<&str, Vec<PodIx>>,
+    timeline: &Timeline,
+) -> (Option<PodIx>, How) {
+    if let Some(pod) = named {
+        return (Some(pod), How::Header);
+    }
+    if let Some(pod) = r.connection.and_then(|c| by_connection.get(&c)) {
+        return (Some(*pod), How::Connection);
+    }
+    if let Some(pod) = peer_pod(r, by_ip, timeline) {
+        return (Some(pod), How::Peer);
+    }
+    (None, How::Unknown)
+}
+
+fn peer_pod(
+    r: &RequestRecord,
+    by_ip: &BTreeMap<&str, Vec<PodIx>>,
+    timeline: &Timeline,
+) -> Option<PodIx> {
+    let (ip, _) = r.peer.as_deref()?.rsplit_once(':')?;
+    let pods = by_ip.get(ip.trim_matches(['[', ']']))?;
+    let at = r.dispatched.unwrap_or(r.scheduled);
+    let last = pods
+        .iter()
+        .filter(|p| timeline.pod(**p).first_seen <= at)
+        .max_by_key(|p| timeline.pod(**p).first_seen)?;
+    let others_alive = pods
+        .iter()
+        .filter(|p| *p != last && timeline.pod(**p).gone.is_none_or(|g| g > at))
+        .count();
+    (others_alive == 0).then_some(*last)
+}
+
+fn pod_traffic(
+    requests: &[&RequestRecord],
+    known: &[(Option<PodIx>, How)],
+    routed_singly: bool,
+) -> BTreeMap<PodIx, PodTraffic> {
+    let mut pods: BTreeMap<PodIx, PodTraffic> = BTreeMap::new();
+    for (i, (r, (pod, _))) in requests.iter().zip(known).enumerate() {
+        if let Some(pod) = pod {
+            pods.entry(*pod).or_default().take(i, r, routed_singly);
+        }
+    }
+    for p in pods.values_mut() {
+        p.close();
+    }
+    pods
+}

@@ -1,0 +1,12 @@
+//! The requests, attributed to pods; the failures, told apart by what happened on the wire.
+
+mod attribution;
+mod failure;
+mod kind;
+mod pod_traffic;
+mod suspects;
+
+pub(crate) use attribution::{How, Traffic};
+pub(crate) use failure::{Failure, FailureIx};
+pub(crate) use kind::Kind;
+pub(crate) use suspects::{down_at, open_after};

@@ -1,0 +1,162 @@
+//! Reasons for which a run proves nothing.
+
+use rollscope_records::{EndKind, marks};
+
+use super::Grounds;
+use crate::analysis::StageReport;
+use crate::words::{count, span};
+
+/// A slot that was sent later than this was not sent in time, ns.
+const IN_TIME: i64 = 250_000_000;
+
+/// Every reason, in words; none for a valid run.
+pub(super) fn reasons(g: &Grounds<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    ending(g, &mut all);
+    load(g, &mut all);
+    observation(g, &mut all);
+    rollout(g, &mut all);
+    all
+}
+
+fn ending(g: &Grounds<'_>, all: &mut Vec<String>) {
+    match &g.recording.run.end {
+        None => all.push("the recording has no end: the tool was killed before the run was over".to_owned()),
+        Some(end) if end.how == EndKind::StageFailed => all.push(format!(
+            "a stage failed: {}",
+            end.reason.as_deref().unwrap_or("no reason was recorded")
+        )),
+        Some(_) => {}
+    }
+    let failed = g.stages.iter().filter(|s| s.end == "failed");
+    for s in failed {
+        let detail = s.detail.as_deref().unwrap_or("no reason was recorded");
+        let reason = format!("stage {} failed: {detail}", s.kind);
+        if !all.iter().any(|r| r.contains(detail)) {
+            all.push(reason);
+        }
+    }
+}
+
+fn load(g: &Grounds<'_>, all: &mut Vec<String>) {
+    let c = g.counts;
+    let gate = &g.recording.run.gate;
+    if c.planned == 0 {
+        all.push("no request was planned: nothing was put to the test".to_owned());
+        return;
+    }
+    if c.sent == 0 {
+        all.push("no request was sent".to_owned());
+        return;
+    }
+    if c.dropped > gate.max_dropped {
+        all.push(format!(
+            "{} dropped at the cap of requests in flight, {} allowed",
+            count(c.dropped, "slot"),
+            gate.max_dropped
+        ));
+    }
+    let in_time = in_time(g);
+    // In thousandths of what was planned, rounded down: 98.99 % is not 99 %.
+    if in_time.saturating_mul(1000) < c.planned.saturating_mul(u64::from(gate.min_rate_permille)) {
+        all.push(format!(
+            "the rate was not held: {in_time} of {} were sent within {} of their time, {} in 1000 are needed",
+            count(c.planned, "slot"),
+            span(IN_TIME),
+            gate.min_rate_permille
+        ));
+    }
+    if let Some(generator) = &g.recording.generator {
+        if generator.lost_records > 0 {
+            all.push(format!(
+                "{} of requests could not be written",
+                count(generator.lost_records, "record")
+            ));
+        }
+        if generator.planned > c.planned {
+            all.push(format!(
+                "the recording has {} of {} that the generator planned",
+                c.planned,
+                count(generator.planned, "slot")
+            ));
+        }
+    }
+}
+
+fn in_time(g: &Grounds<'_>) -> u64 {
+    let on_time = g.recording.requests.iter().filter(|r| {
+        r.dispatched
+            .is_some_and(|d| d.nanos_since(r.scheduled) <= IN_TIME)
+    });
+    on_time.count() as u64
+}
+
+fn observation(g: &Grounds<'_>, all: &mut Vec<String>) {
+    for gap in g.gaps.iter().filter(|gap| gap.matters) {
+        let to = gap
+            .to_ms
+            .map_or_else(|| "the end".to_owned(), |t| span(t.0.nanos()));
+        all.push(format!(
+            "{} was not observed from {} to {to}: {}",
+            gap.source,
+            span(gap.from_ms.0.nanos()),
+            gap.reason
+        ));
+    }
+    for loss in &g.recording.losses {
+        all.push(format!("the recording is damaged: {}: {}", loss.file, loss.what));
+    }
+    let completed = g
+        .recording
+        .run
+        .end
+        .as_ref()
+        .is_some_and(|e| e.how == EndKind::Completed);
+    if !completed {
+        return;
+    }
+    let unfinished: Vec<&str> = g
+        .timeline
+        .terminating()
+        .filter(|(_, p, _)| p.end.is_none() && p.over.is_none())
+        .map(|(_, p, _)| p.name.as_str())
+        .collect();
+    if let Some(first) = unfinished.first() {
+        all.push(format!(
+            "the end of {} was not observed ({first})",
+            count(unfinished.len() as u64, "terminating pod")
+        ));
+    }
+}
+
+fn rollout(g: &Grounds<'_>, all: &mut Vec<String>) {
+    if g.recording.run.target.kind == "none" {
+        return;
+    }
+    for stage in g.stages.iter().filter(|s| s.kind == "restart") {
+        if stage.end != "failed" && !rolled_out(g, stage) {
+            all.push("nothing was rolled out in the restart stage: no pod was replaced".to_owned());
+        }
+    }
+    let foreign = g
+        .stages
+        .iter()
+        .flat_map(|s| &s.marks)
+        .find(|m| m.mark == marks::FOREIGN_ROLLOUT);
+    if let Some(mark) = foreign {
+        all.push(format!(
+            "somebody else changed the workload's template during the run, at {}",
+            span(mark.at_ms.0.nanos())
+        ));
+    }
+}
+
+/// A pod was created or deleted while the stage lasted.
+fn rolled_out(g: &Grounds<'_>, stage: &StageReport) -> bool {
+    let from = stage.from_ms.0;
+    let until = stage.to_ms.map(|t| t.0);
+    let within = |t: rollscope_records::RunOffset| t >= from && until.is_none_or(|u| t <= u);
+    g.timeline.pods.iter().any(|p| {
+        (!p.listed && within(p.first_seen)) || p.deletion.as_ref().is_some_and(|d| within(d.seen))
+    })
+}

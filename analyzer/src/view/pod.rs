@@ -1,0 +1,206 @@
+//! A Pod as the analysis reads it.
+
+use serde_json::Value;
+
+use super::{at, int_at, list_at, str_at};
+
+/// A borrowed `v1` Pod.
+#[derive(Clone, Copy)]
+pub(crate) struct PodView<'a>(pub(crate) &'a Value);
+
+/// A preStop hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PreStop {
+    /// In words: `sleep 5 s`, `exec`, `httpGet`.
+    pub(crate) words: String,
+    /// How long it takes, where the manifest itself says so (the `sleep` action), seconds.
+    pub(crate) sleep_seconds: Option<i64>,
+}
+
+/// A probe's timing, seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Probe {
+    pub(crate) period: i64,
+    pub(crate) threshold: i64,
+    pub(crate) timeout: i64,
+}
+
+impl Probe {
+    /// The longest time from a server that stops being ready to the condition that says so.
+    pub(crate) fn shows_within_seconds(self) -> i64 {
+        self.period
+            .saturating_mul(self.threshold)
+            .saturating_add(self.timeout)
+    }
+}
+
+/// A container's state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ContainerState<'a> {
+    Waiting,
+    Running { started_at: Option<&'a str> },
+    Terminated(TerminatedView<'a>),
+    Unknown,
+}
+
+/// `state.terminated` or `lastState.terminated`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TerminatedView<'a> {
+    pub(crate) exit_code: i64,
+    pub(crate) reason: &'a str,
+    pub(crate) started_at: Option<&'a str>,
+    pub(crate) finished_at: Option<&'a str>,
+    pub(crate) container_id: Option<&'a str>,
+}
+
+impl<'a> PodView<'a> {
+    pub(crate) fn name(self) -> Option<&'a str> {
+        str_at(self.0, &["metadata", "name"])
+    }
+
+    pub(crate) fn uid(self) -> Option<&'a str> {
+        str_at(self.0, &["metadata", "uid"])
+    }
+
+    pub(crate) fn created_at(self) -> Option<&'a str> {
+        str_at(self.0, &["metadata", "creationTimestamp"])
+    }
+
+    /// The `pod-template-hash` label, else the name of the controlling owner.
+    pub(crate) fn template_hash(self) -> Option<&'a str> {
+        str_at(self.0, &["metadata", "labels", "pod-template-hash"]).or_else(|| {
+            list_at(self.0, &["metadata", "ownerReferences"])
+                .iter()
+                .find_map(|o| str_at(o, &["name"]))
+        })
+    }
+
+    pub(crate) fn node(self) -> Option<&'a str> {
+        str_at(self.0, &["spec", "nodeName"])
+    }
+
+    pub(crate) fn ip(self) -> Option<&'a str> {
+        str_at(self.0, &["status", "podIP"])
+    }
+
+    pub(crate) fn phase(self) -> Option<&'a str> {
+        str_at(self.0, &["status", "phase"])
+    }
+
+    pub(crate) fn deletion_timestamp(self) -> Option<&'a str> {
+        str_at(self.0, &["metadata", "deletionTimestamp"])
+    }
+
+    pub(crate) fn deletion_grace(self) -> Option<i64> {
+        int_at(self.0, &["metadata", "deletionGracePeriodSeconds"])
+    }
+
+    pub(crate) fn spec_grace(self) -> Option<i64> {
+        int_at(self.0, &["spec", "terminationGracePeriodSeconds"])
+    }
+
+    /// Condition Ready; `None` when the object does not have it.
+    pub(crate) fn ready(self) -> Option<bool> {
+        list_at(self.0, &["status", "conditions"])
+            .iter()
+            .find(|c| str_at(c, &["type"]) == Some("Ready"))
+            .and_then(|c| str_at(c, &["status"]))
+            .map(|s| s == "True")
+    }
+
+    /// The container that serves: the first with a readiness probe, else the first with a port, else the first.
+    fn main_container(self) -> Option<&'a Value> {
+        let all = list_at(self.0, &["spec", "containers"]);
+        all.iter()
+            .find(|c| at(c, &["readinessProbe"]).is_some())
+            .or_else(|| all.iter().find(|c| !list_at(c, &["ports"]).is_empty()))
+            .or_else(|| all.first())
+    }
+
+    pub(crate) fn main_container_name(self) -> Option<&'a str> {
+        self.main_container().and_then(|c| str_at(c, &["name"]))
+    }
+
+    pub(crate) fn readiness_probe(self) -> Option<Probe> {
+        let p = at(self.main_container()?, &["readinessProbe"])?;
+        let field = |name: &str, default: i64| int_at(p, &[name]).unwrap_or(default).max(1);
+        Some(Probe {
+            period: field("periodSeconds", 10),
+            threshold: field("failureThreshold", 3),
+            timeout: field("timeoutSeconds", 1),
+        })
+    }
+
+    /// The number of the port that the readiness probe asks.
+    pub(crate) fn readiness_port(self) -> Option<i64> {
+        let container = self.main_container()?;
+        let probe = at(container, &["readinessProbe"])?;
+        let port = at(probe, &["httpGet", "port"])
+            .or_else(|| at(probe, &["tcpSocket", "port"]))
+            .or_else(|| at(probe, &["grpc", "port"]))?;
+        port.as_i64().or_else(|| {
+            let name = port.as_str()?;
+            list_at(container, &["ports"])
+                .iter()
+                .find(|p| str_at(p, &["name"]) == Some(name))
+                .and_then(|p| int_at(p, &["containerPort"]))
+                .or_else(|| name.parse().ok())
+        })
+    }
+
+    pub(crate) fn pre_stop(self) -> Option<PreStop> {
+        let hook = at(self.main_container()?, &["lifecycle", "preStop"])?;
+        let sleep_seconds = int_at(hook, &["sleep", "seconds"]);
+        let words = match sleep_seconds {
+            Some(s) => format!("sleep {s} s"),
+            None if at(hook, &["exec"]).is_some() => "exec".to_owned(),
+            None if at(hook, &["httpGet"]).is_some() => "httpGet".to_owned(),
+            None if at(hook, &["tcpSocket"]).is_some() => "tcpSocket".to_owned(),
+            None => "a hook".to_owned(),
+        };
+        Some(PreStop {
+            words,
+            sleep_seconds,
+        })
+    }
+
+    /// `(name, state, last state, restart count)` of every ordinary container.
+    pub(crate) fn containers(
+        self,
+    ) -> impl Iterator<Item = (&'a str, ContainerState<'a>, Option<TerminatedView<'a>>, i64)> {
+        list_at(self.0, &["status", "containerStatuses"])
+            .iter()
+            .filter_map(|c| {
+                Some((
+                    str_at(c, &["name"])?,
+                    state(c),
+                    at(c, &["lastState", "terminated"]).map(terminated),
+                    int_at(c, &["restartCount"]).unwrap_or(0),
+                ))
+            })
+    }
+}
+
+fn state(status: &Value) -> ContainerState<'_> {
+    if let Some(t) = at(status, &["state", "terminated"]) {
+        ContainerState::Terminated(terminated(t))
+    } else if let Some(r) = at(status, &["state", "running"]) {
+        ContainerState::Running {
+            started_at: str_at(r, &["startedAt"]),
+        }
+    } else if at(status, &["state", "waiting"]).is_some() {
+        ContainerState::Waiting
+    } else {
+        ContainerState::Unknown
+    }
+}
+
+fn terminated(t: &Value) -> TerminatedView<'_> {
+    TerminatedView {
+        exit_code: int_at(t, &["exitCode"]).unwrap_or(-1),
+        reason: str_at(t, &["reason"]).unwrap_or(""),
+        started_at: str_at(t, &["startedAt"]),
+        finished_at: str_at(t, &["finishedAt"]),
+        container_id: str_at(t, &["containerID"]),
+    }
+}

@@ -1,0 +1,89 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// What does a deploy do to requests that are in flight, and why?
+///
+/// Exit codes: 0 passed, 1 the gate failed, 2 the command line or the scenario is wrong, 3 the run proves nothing,
+/// 4 the environment failed, 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "rollscope", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a scenario: load, rollout, recording, timeline, verdict.
+    Run(RunArgs),
+    /// Make the reports again from a recording alone.
+    Analyze(AnalyzeArgs),
+    /// Make a recording from raw watch streams, logs and requests that were kept as files.
+    ImportWatch(ImportWatchArgs),
+    /// Check scenario files, or print their schema for an editor.
+    #[command(subcommand)]
+    Scenario(ScenarioCommand),
+    /// A small server with one defined shutdown behaviour (the sandbox starts it).
+    #[command(hide = true)]
+    Subject,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The scenario file. Without one, --url, --rate and --exec make a scenario.
+    #[arg(required_unless_present = "url", conflicts_with_all = ["url", "rate", "exec"])]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Folder for the recording and the reports; new or empty. Default: rollscope-runs/<name>-<time>
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Stop after the recording: no analysis, no reports, no gate.
+    #[arg(long)]
+    pub(crate) record_only: bool,
+    /// Put a steady load on this URL ...
+    #[arg(long, value_name = "URL", requires_all = ["rate", "exec"])]
+    pub(crate) url: Option<String>,
+    /// ... at this rate, as 100/s or 30/m ...
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<String>,
+    /// ... while this shell command deploys.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) exec: Option<String>,
+    /// Load before the command of --exec.
+    #[arg(long, value_name = "DURATION", requires = "url")]
+    pub(crate) warmup: Option<String>,
+    /// Load after the command of --exec has returned.
+    #[arg(long, value_name = "DURATION", requires = "url")]
+    pub(crate) settle: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnalyzeArgs {
+    /// The recording's folder (<name>.rollscope).
+    pub(crate) recording: PathBuf,
+    /// Folder for the reports. Default: the folder that holds the recording.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportWatchArgs {
+    /// Folder with pods.watch, endpointslices.watch, deployments.watch, requests.jsonl, logs/ ...
+    pub(crate) dir: PathBuf,
+    /// The recording to make.
+    #[arg(long, value_name = "RECORDING")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScenarioCommand {
+    /// Check a scenario file: all its problems at once, with line and column.
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Print the JSON Schema of scenario files.
+    Schema,
+}

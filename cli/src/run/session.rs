@@ -1,0 +1,206 @@
+//! From an open target to a whole recording.
+
+use std::time::Duration;
+
+use rollscope_collector::{Collector, Progress, WalkEnd, walk};
+use rollscope_loadgen::{LoadConfig, RunningLoad};
+use rollscope_records::{
+    EndKind, GeneratorRecord, RecordingWriter, RunClock, RunEnd, RunRecord, WriteError,
+};
+use rollscope_scenarios::Scenario;
+use tokio::sync::watch;
+
+use super::output::Output;
+use super::progress::Display;
+use super::target::Target;
+use super::{interrupt, run_record};
+use crate::exit::{Exit, Failure};
+
+/// How often the recording is asked whether it can still be written.
+const CHECK_DISK_EVERY: Duration = Duration::from_millis(200);
+
+/// Opens the target, records the run, and closes the target again, however it went.
+pub(super) async fn record(scenario: &Scenario, output: &Output) -> Result<Exit, Failure> {
+    let mut interrupted = interrupt::listen().map_err(Failure::environment)?;
+    let target = tokio::select! {
+        target = Target::open(scenario) => target?,
+        _ = interrupted.wait_for(|stop| *stop) => return Err(Failure {
+            exit: Exit::Interrupted,
+            message: "interrupted before the load began: nothing was recorded".to_owned(),
+        }),
+    };
+    let ended = run_in(scenario, &target, output, &interrupted).await;
+    if let Some(sandbox) = target.sandbox {
+        let counters = sandbox.front_end().counters();
+        sandbox.stop().await;
+        if let Ok(json) = serde_json::to_vec_pretty(&counters) {
+            // The front end's own account lies beside the recording, not in it: on a cluster nobody has it.
+            let _ = std::fs::write(output.dir().join("front-end.json"), json);
+        }
+    }
+    ended
+}
+
+async fn run_in(
+    scenario: &Scenario,
+    target: &Target,
+    output: &Output,
+    interrupted: &watch::Receiver<bool>,
+) -> Result<Exit, Failure> {
+    let clock = RunClock::start();
+    let mut run = run_record::of(scenario, target.facts.clone(), target.warnings(), &clock);
+    let recorder = RecordingWriter::create(&output.recording(), &run).map_err(of_disk)?;
+    let observed = observe(scenario, target, clock, &recorder, interrupted, &mut run).await;
+    let (generator, end) = match observed {
+        Ok(ended) => ended,
+        Err(failure) => (None, environment_failed(failure.message)),
+    };
+    let exit = match end.how {
+        EndKind::Completed => Exit::Passed,
+        EndKind::StageFailed => Exit::Invalid,
+        EndKind::EnvironmentFailed => Exit::Environment,
+        EndKind::Interrupted => Exit::Interrupted,
+    };
+    run.end = Some(RunEnd {
+        at: clock.now(),
+        ..end
+    });
+    recorder.finish(generator.as_ref(), &run).map_err(of_disk)?;
+    Ok(exit)
+}
+
+/// Observation first, so that nothing is missed; then the load; then the stages. In the end the other way round.
+async fn observe(
+    scenario: &Scenario,
+    target: &Target,
+    clock: RunClock,
+    recorder: &RecordingWriter,
+    interrupted: &watch::Receiver<bool>,
+    run: &mut RunRecord,
+) -> Result<(Option<GeneratorRecord>, RunEnd), Failure> {
+    let collector = match target.cluster() {
+        Some(cluster) => {
+            let api = rollscope_collector::connect(&cluster.url).map_err(Failure::environment)?;
+            let collector = Collector::start(api, cluster.scope, clock, recorder.clone()).await;
+            Some(collector.map_err(Failure::environment)?)
+        }
+        None => None,
+    };
+    let loaded = load(
+        scenario,
+        target,
+        clock,
+        recorder,
+        interrupted,
+        collector.as_ref(),
+    )
+    .await;
+    if let Some(collector) = collector {
+        run.warnings.extend(collector.warnings());
+        collector.stop().await;
+    }
+    loaded
+}
+
+async fn load(
+    scenario: &Scenario,
+    target: &Target,
+    clock: RunClock,
+    recorder: &RecordingWriter,
+    interrupted: &watch::Receiver<bool>,
+    collector: Option<&Collector>,
+) -> Result<(Option<GeneratorRecord>, RunEnd), Failure> {
+    let load = RunningLoad::start(LoadConfig {
+        load: scenario.load.clone(),
+        base_url: target.base_url.clone(),
+        env: Box::new(|name| std::env::var(name).ok()),
+        clock,
+        recorder: std::sync::Arc::new(recorder.clone()),
+        dialer: target.dialer.clone(),
+    })
+    .map_err(Failure::environment)?;
+    let (progress, seen) = watch::channel(Progress::default());
+    let cluster = collector.map(Collector::cluster);
+    let display = Display::new(clock, scenario.load.rate_per_second);
+    let end = tokio::select! {
+        end = walk(&scenario.stages, cluster.as_ref(), clock, recorder, &progress, interrupted.clone()) => of_walk(end),
+        error = disk_error(recorder) => environment_failed(error),
+        () = display.show(&seen, || load.stats()) => unreachable!("the display never ends by itself"),
+    };
+    display.close();
+    let generator = match end.how {
+        EndKind::Completed | EndKind::StageFailed => {
+            let longest = scenario.load.requests.iter().map(|r| r.deadline).max();
+            stop(load, longest.unwrap_or_default(), interrupted.clone()).await
+        }
+        EndKind::EnvironmentFailed | EndKind::Interrupted => load.abort().await,
+    };
+    Ok((Some(generator), end))
+}
+
+/// Lets the requests in flight come to their end, unless the user will not wait for them.
+async fn stop(
+    load: RunningLoad,
+    drain: Duration,
+    mut interrupted: watch::Receiver<bool>,
+) -> GeneratorRecord {
+    let impatience = async move {
+        if interrupted.wait_for(|stop| *stop).await.is_err() {
+            std::future::pending().await
+        }
+    };
+    load.stop_unless(drain, impatience).await
+}
+
+/// Waits for the recording's first error.
+async fn disk_error(recorder: &RecordingWriter) -> String {
+    loop {
+        tokio::time::sleep(CHECK_DISK_EVERY).await;
+        if let Some(error) = recorder.error() {
+            return error;
+        }
+    }
+}
+
+fn of_walk(end: WalkEnd) -> RunEnd {
+    let at = rollscope_records::RunOffset::ZERO;
+    match end {
+        WalkEnd::Completed => RunEnd {
+            at,
+            how: EndKind::Completed,
+            reason: None,
+        },
+        WalkEnd::StageFailed { stage, reason } => {
+            let reason = Some(format!("stage {}: {reason}", stage + 1));
+            RunEnd {
+                at,
+                how: EndKind::StageFailed,
+                reason,
+            }
+        }
+        WalkEnd::EnvironmentFailed { stage, reason } => {
+            environment_failed(format!("stage {}: {reason}", stage + 1))
+        }
+        WalkEnd::Interrupted => {
+            let reason = Some("interrupted by the user".to_owned());
+            RunEnd {
+                at,
+                how: EndKind::Interrupted,
+                reason,
+            }
+        }
+    }
+}
+
+fn environment_failed(reason: String) -> RunEnd {
+    let at = rollscope_records::RunOffset::ZERO;
+    RunEnd {
+        at,
+        how: EndKind::EnvironmentFailed,
+        reason: Some(reason),
+    }
+}
+
+fn of_disk(error: WriteError) -> Failure {
+    Failure::environment(error)
+}

@@ -1,0 +1,23 @@
+//! Where a connection really goes.
+
+use std::fmt::Debug;
+use std::io;
+use std::net::SocketAddr;
+
+/// Maps the address that a client asked for to the one that is dialled, at the moment of the connection attempt, as
+/// kube-proxy does with a Service's address. Records carry the address that was asked for.
+pub trait Dialer: Send + Sync + Debug {
+    /// The address to dial instead of `address`. An error ends the attempt with its kind and errno, as if the kernel
+    /// had given it: `ECONNREFUSED` where no endpoint is left.
+    fn dial(&self, address: SocketAddr) -> io::Result<SocketAddr>;
+}
+
+/// Dials what was asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Direct;
+
+impl Dialer for Direct {
+    fn dial(&self, address: SocketAddr) -> io::Result<SocketAddr> {
+        Ok(address)
+    }
+}

@@ -1,0 +1,18 @@
+//! Connections: dialling, TLS, what happens on the wire, and the pool.
+
+mod connect;
+mod dialer;
+mod pool;
+mod socket;
+mod tls;
+mod wire;
+
+pub(crate) use connect::{Connection, connect};
+pub use dialer::{Dialer, Direct};
+pub(crate) use pool::Pool;
+pub(crate) use tls::Tls;
+pub(crate) use wire::{PeerEnd, WireEnd, WireFacts};
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tls_tests;

@@ -1,0 +1,120 @@
+// What runs across all lanes: the axis, the stages with their marks, bursts as brackets, gaps in the observation.
+
+import { pressable, svg } from './dom.js';
+import { length, local, moment, ticks, utc } from './time.js';
+import { tip } from './tooltip.js';
+
+const CHARACTER = 6.1;
+
+/** As much of `text` as fits into `width` pixels; nothing when that is next to nothing. */
+export function fitting(text, width) {
+  const characters = Math.floor(width / CHARACTER);
+  if (text.length <= characters) return text;
+  return characters >= 4 ? `${text.slice(0, characters - 1)}…` : '';
+}
+
+/** The axis in run seconds. */
+export function axis(view, height) {
+  const found = ticks(view.from, view.to, (view.right - view.left) / 80);
+  return svg('g', { class: 'axis' },
+    svg('line', { x1: view.left, x2: view.right, y1: height - 0.5, y2: height - 0.5 }),
+    found.map(({ ms, label }) => [
+      svg('line', { x1: view.x(ms), x2: view.x(ms), y1: height - 6, y2: height }),
+      svg('text', { x: Math.max(view.x(ms), view.left > 20 ? 0 : 14), y: height - 9, 'text-anchor': 'middle' }, `${label} s`),
+    ]));
+}
+
+/** Faint lines at the axis' ticks through every lane. */
+export function grid(view, height) {
+  const found = ticks(view.from, view.to, (view.right - view.left) / 80);
+  return svg('g', { class: 'grid', 'aria-hidden': 'true' },
+    found.map(({ ms }) => svg('line', { x1: view.x(ms), x2: view.x(ms), y1: 0, y2: height })));
+}
+
+const MARK_WORDS = {
+  rollout_requested: 'rollout requested',
+  rollout_complete: 'rollout complete',
+  old_pods_gone: 'old pods gone',
+  foreign_rollout: 'rollout by somebody else',
+};
+
+/** Stages as bands, with their marks under them as lines through everything below. */
+export function stages(view, box, data, height) {
+  const bands = data.stages.filter((stage) => view.sees(stage.from_ms, stage.to_ms ?? view.range[1])).map((stage, i) => {
+    const to = stage.to_ms ?? view.range[1];
+    const [x0, x1] = [view.clipped(stage.from_ms), view.clipped(to)];
+    const failed = stage.end === 'failed' ? ' ✗' : '';
+    return tip(svg('g', { class: `stage stage-${i % 2} stage-${stage.end}` },
+      svg('rect', { x: x0, y: box.y, width: Math.max(1, x1 - x0), height: 18 }),
+      svg('text', { x: x0 + 4, y: box.y + 13 }, fitting(stage.kind + failed, x1 - x0 - 6))),
+    () => [`stage ${stage.kind}`, ['from', moment(stage.from_ms)],
+      ['to', stage.to_ms === null ? 'never ended' : moment(stage.to_ms)], ['took', length(to - stage.from_ms)],
+      ['end', stage.end], stage.detail && ['because', stage.detail]]);
+  });
+  let free = -Infinity;
+  const marks = data.stages.flatMap((stage) => stage.marks).filter((mark) => view.sees(mark.at_ms, mark.at_ms)).map((mark) => {
+    const x = view.x(mark.at_ms);
+    const words = MARK_WORDS[mark.mark] ?? fitting(mark.mark, 200);
+    const left = x + words.length * CHARACTER > view.right;
+    const start = left ? x - words.length * CHARACTER - 4 : x;
+    const label = start > free && svg('text', { x: left ? x - 3 : x + 3, y: box.y + 30, 'text-anchor': left ? 'end' : 'start' }, words);
+    if (label) free = start + words.length * CHARACTER + 8;
+    return tip(svg('g', { class: 'stage-mark' },
+      svg('line', { x1: x, x2: x, y1: box.y + 18, y2: height, class: 'through' }),
+      svg('line', { x1: x, x2: x, y1: box.y + 18, y2: box.y + 34, class: 'grip' }), label),
+    () => [words, ['at', moment(mark.at_ms)], ['UTC', utc(data.wall_start_ms, mark.at_ms)], ['here', local(data.wall_start_ms, mark.at_ms)]]);
+  });
+  return svg('g', {}, bands, marks);
+}
+
+/** Gives each burst the first row in which it overlaps no other. */
+export function burstRows(bursts) {
+  const ends = [];
+  return bursts.map((burst) => {
+    let row = ends.findIndex((end) => end < burst.from_ms);
+    if (row < 0) row = ends.length < 4 ? ends.length : ends.indexOf(Math.min(...ends));
+    ends[row] = burst.to_ms;
+    return row;
+  });
+}
+
+/** Bursts as brackets with number, cause and count, and a veil over the lanes in their time. */
+export function bursts(view, box, data, rows, height, select) {
+  const seen = data.bursts.map((burst, i) => ({ burst, row: rows[i] })).filter(({ burst }) => view.sees(burst.from_ms, burst.to_ms));
+  const drawn = seen.map(({ burst, row }) => {
+    const [x0, x1] = [view.clipped(burst.from_ms), Math.max(view.clipped(burst.to_ms), view.clipped(burst.from_ms) + 3)];
+    const y = box.y + row * 30;
+    const name = burst.detail ? `${burst.cause} (${burst.detail})` : burst.cause;
+    const next = Math.min(view.right, ...seen.filter((o) => o.row === row && o.burst.from_ms > burst.to_ms).map((o) => view.x(o.burst.from_ms)));
+    const long = `#${burst.id} ${name} · ${burst.failed}`;
+    const before = Math.max(view.left, ...seen.filter((o) => o.row === row && o.burst.from_ms < burst.from_ms).map((o) => view.x(o.burst.to_ms)));
+    const width = long.length * CHARACTER * 1.12;
+    const end = x0 + width > next && next === view.right && x1 - width > before + 24;
+    const label = end ? long : fitting(long, (next - x0 - 8) / 1.12) || `#${burst.id}`;
+    const group = svg('g', { class: 'burst-mark' },
+      svg('rect', { class: 'hit', x: x0 - 3, y, width: Math.max(20, x1 - x0 + 6), height: 28 }),
+      svg('text', { x: end ? x1 : x0, y: y + 13, 'text-anchor': end ? 'end' : 'start' }, label),
+      svg('path', { d: `M${x0},${y + 25}V${y + 18}H${x1}V${y + 25}` }));
+    pressable(group, `burst-${burst.id}`, `${label}: burst ${burst.id}, ${name}, ${burst.failed} failed. ${burst.summary}`, () => select(`burst-${burst.id}`));
+    return [
+      svg('rect', { class: 'veil', x: x0, y: y + 20, width: x1 - x0, height: Math.max(0, height - y - 20) }),
+      tip(group, () => [`#${burst.id} ${name}`, ['failed', burst.failed], ['from', moment(burst.from_ms)], ['to', moment(burst.to_ms)],
+        ['confidence', burst.confidence.toFixed(2)], ['pods', burst.pods.join(', ') || 'not known'], ['', burst.summary]]),
+    ];
+  });
+  return svg('g', {}, drawn.map(([veil]) => veil), drawn.map(([, mark]) => mark));
+}
+
+/** Intervals in which something could not be seen: a strip in the gap's row, and a shade over the lanes. */
+export function gaps(view, box, data, height) {
+  return svg('g', {}, data.gaps.filter((gap) => view.sees(gap.from_ms, gap.to_ms ?? view.range[1])).map((gap) => {
+    const [x0, x1] = [view.clipped(gap.from_ms), view.clipped(gap.to_ms ?? view.range[1])];
+    const width = Math.max(2, x1 - x0);
+    return tip(svg('g', { class: `gap${gap.matters ? ' gap-matters' : ''}` },
+      svg('rect', { class: 'shade', x: x0, y: box.y, width, height: Math.max(0, height - box.y) }),
+      svg('rect', { class: 'strip', x: x0, y: box.y, width, height: 13 }),
+      svg('text', { x: x0 + 4, y: box.y + 10 }, fitting(`not seen: ${gap.source}`, width - 6))),
+    () => [`not seen: ${gap.source}`, ['from', moment(gap.from_ms)], ['to', gap.to_ms === null ? 'never again' : moment(gap.to_ms)],
+      ['why', gap.reason], ['matters', gap.matters ? 'yes' : 'no']]);
+  }));
+}

@@ -1,0 +1,73 @@
+// Joins the timeline, the panel, the page's links and the address.
+
+import { readData } from './data.js';
+import { View } from './view.js';
+import { Panel } from './panel.js';
+import { Timeline } from './timeline.js';
+
+const data = readData();
+const view = new View(data.range_ms);
+const panel = new Panel(data, select);
+const timeline = new Timeline(document.getElementById('chart'), data, view, select);
+let opener = null;
+
+/** Selects a burst, a pod or a failed request by its key; `null` selects nothing. */
+function select(key, focus = true) {
+  const had = panel.box.contains(document.activeElement);
+  if (key !== null && !had) opener = document.activeElement;
+  timeline.selected = key;
+  panel.show(key, focus);
+  timeline.drawNow();
+  if (key === null && had) giveBackFocus();
+  remember();
+}
+
+/** Back to what opened the panel, which may have been drawn anew since. */
+function giveBackFocus() {
+  const again = opener?.dataset?.key && document.querySelector(`#chart [data-key="${CSS.escape(opener.dataset.key)}"]`);
+  (again || opener)?.focus?.({ preventScroll: true });
+}
+
+/** What is shown, in the address: `#t=12.3-15.8&sel=burst-1`. */
+function remember() {
+  const parts = [];
+  if (!view.whole) parts.push(`t=${(view.from / 1e3).toFixed(3)}_${(view.to / 1e3).toFixed(3)}`);
+  if (timeline.selected) parts.push(`sel=${timeline.selected}`);
+  const fragment = parts.length > 0 ? `#${parts.join('&')}` : location.pathname + location.search;
+  try { history.replaceState(null, '', fragment); } catch { /* Some viewers forbid it for local files. */ }
+}
+
+function recall() {
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  const span = wanted.get('t')?.split('_').map((seconds) => Number(seconds) * 1e3);
+  if (span?.length === 2 && span.every(Number.isFinite) && span[0] < span[1]) view.show(...span);
+  if (wanted.get('sel')) select(wanted.get('sel'), false);
+}
+
+let remembering = 0;
+recall();
+view.changed = () => {
+  timeline.draw();
+  clearTimeout(remembering);
+  remembering = setTimeout(remember, 250);
+};
+window.addEventListener('hashchange', recall);
+
+document.addEventListener('click', (event) => {
+  const link = event.target.closest('[data-from], [data-select]');
+  if (!link) return;
+  event.preventDefault();
+  if (link.dataset.select) {
+    select(link.dataset.select);
+    return;
+  }
+  document.getElementById('timeline').scrollIntoView({ block: 'start' });
+  view.show(Number(link.dataset.from) * 1e3, Number(link.dataset.to) * 1e3);
+});
+
+for (const [kind, open] of [['beforeprint', true], ['afterprint', false]]) {
+  window.addEventListener(kind, () => {
+    for (const details of document.querySelectorAll('main details:not(.kept)')) if (!open === details.open) details.open = open;
+    timeline.drawNow();
+  });
+}

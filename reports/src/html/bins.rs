@@ -1,0 +1,222 @@
+//! Outcomes and latency over time, in bins of several widths. Bins lie on multiples of their width, by the time at
+//! which a request was due.
+
+use rollscope_records::{Outcome, Recording, RequestRecord};
+use serde_json::{Value, json};
+
+/// The series that outcomes are drawn in, in the order in which they are stacked: name, label.
+pub(super) const SERIES: [(&str, &str); 8] = [
+    ("connect", "could not connect"),
+    ("cut", "cut before the response"),
+    ("truncated", "cut in the body"),
+    ("status", "unexpected status"),
+    ("other", "deadline or protocol"),
+    ("dropped", "dropped, not sent"),
+    ("aborted", "aborted by the tool"),
+    ("ok", "ok"),
+];
+
+/// Index into [`SERIES`] of an outcome.
+pub(super) const fn series_of(outcome: Outcome) -> usize {
+    match outcome {
+        Outcome::Dns
+        | Outcome::ConnectRefused
+        | Outcome::ConnectReset
+        | Outcome::ConnectTimeout
+        | Outcome::ConnectUnreachable
+        | Outcome::ConnectLocal
+        | Outcome::Tls => 0,
+        Outcome::ClosedBeforeSend
+        | Outcome::WriteFailed
+        | Outcome::EofBeforeHeaders
+        | Outcome::ResetBeforeHeaders
+        | Outcome::Goaway
+        | Outcome::RefusedStream => 1,
+        Outcome::TruncatedBody | Outcome::ResetInBody => 2,
+        Outcome::Status => 3,
+        Outcome::DeadlineExceeded | Outcome::Protocol => 4,
+        Outcome::Dropped => 5,
+        Outcome::Aborted => 6,
+        Outcome::Ok => 7,
+    }
+}
+
+/// Widths that bins can have, ms.
+const WIDTHS: [i64; 9] = [
+    50, 200, 1_000, 5_000, 20_000, 60_000, 300_000, 1_800_000, 7_200_000,
+];
+/// Bins of one level at most.
+const MOST_BINS: i64 = 4_000;
+/// Requests that a bin should have at least, at the planned rate.
+const FEWEST_REQUESTS: f64 = 5.0;
+
+/// Bins of one width.
+pub(super) struct Level {
+    /// Width of a bin, ms.
+    pub(super) width_ms: i64,
+    /// Start of the first bin, ms.
+    pub(super) from_ms: i64,
+    /// The bins, without holes.
+    pub(super) bins: Vec<Bin>,
+}
+
+/// One bin.
+#[derive(Clone, Default)]
+pub(super) struct Bin {
+    /// Requests of each series.
+    pub(super) counts: [u64; SERIES.len()],
+    /// Latency from the scheduled time of those that were answered, ns.
+    latencies: Vec<i64>,
+}
+
+impl Bin {
+    /// A latency quantile by nearest rank, ms; `None` when nothing was answered.
+    pub(super) fn quantile(&self, permille: usize) -> Option<f64> {
+        let n = self.latencies.len();
+        let rank = (n * permille).div_ceil(1000).clamp(1, n.max(1));
+        self.latencies
+            .get(rank - 1)
+            .map(|nanos| rounded(*nanos as f64 / 1e6))
+    }
+
+    /// Requests answered in it.
+    pub(super) fn answered(&self) -> usize {
+        self.latencies.len()
+    }
+}
+
+fn rounded(ms: f64) -> f64 {
+    (ms * 1e3).round() / 1e3
+}
+
+/// Every level that suits the recording, the finest first; none when it has no request.
+pub(super) fn levels(recording: &Recording) -> Vec<Level> {
+    let due = recording.requests.iter().map(|r| r.scheduled.nanos());
+    let (Some(first), Some(last)) = (due.clone().min(), due.max()) else {
+        return Vec::new();
+    };
+    let span_ms = (last - first) / 1_000_000 + 1;
+    let rate = recording.requests.len() as f64 / (span_ms as f64 / 1e3).max(0.001);
+    let fits =
+        |width: i64| span_ms / width <= MOST_BINS && rate * width as f64 / 1e3 >= FEWEST_REQUESTS;
+    let finest = WIDTHS
+        .iter()
+        .position(|w| fits(*w))
+        .unwrap_or(WIDTHS.len() - 1);
+    let coarsest = WIDTHS
+        .iter()
+        .rposition(|w| span_ms / w >= 20)
+        .unwrap_or(0)
+        .max(finest);
+    WIDTHS[finest..=coarsest]
+        .iter()
+        .map(|width| level(recording, *width, first, last))
+        .collect()
+}
+
+fn level(recording: &Recording, width_ms: i64, first: i64, last: i64) -> Level {
+    let width = width_ms * 1_000_000;
+    let from = first.div_euclid(width);
+    let mut bins =
+        vec![Bin::default(); usize::try_from(last.div_euclid(width) - from).unwrap_or(0) + 1];
+    for request in &recording.requests {
+        let index =
+            usize::try_from(request.scheduled.nanos().div_euclid(width) - from).unwrap_or(0);
+        bins[index].counts[series_of(request.outcome)] += 1;
+        bins[index].latencies.extend(answered_after(request));
+    }
+    for bin in &mut bins {
+        bin.latencies.sort_unstable();
+    }
+    Level {
+        width_ms,
+        from_ms: from * width_ms,
+        bins,
+    }
+}
+
+/// Latency from the scheduled time, ns, of a request that was answered.
+fn answered_after(request: &RequestRecord) -> Option<i64> {
+    let answered = matches!(request.outcome, Outcome::Ok | Outcome::Status);
+    let ended = request.ended.filter(|_| answered)?;
+    Some(ended.nanos_since(request.scheduled))
+}
+
+/// A level for the script: a column for each series that occurs, and one for each quantile.
+pub(super) fn level_json(level: &Level) -> Value {
+    let column = |series: usize| {
+        level
+            .bins
+            .iter()
+            .map(|b| b.counts[series])
+            .collect::<Vec<_>>()
+    };
+    let counts: serde_json::Map<_, _> = (0..SERIES.len())
+        .map(|series| (series, column(series)))
+        .filter(|(_, counts)| counts.iter().any(|n| *n > 0))
+        .map(|(series, counts)| (SERIES[series].0.to_owned(), json!(counts)))
+        .collect();
+    let quantiles = |permille| {
+        level
+            .bins
+            .iter()
+            .map(|b| b.quantile(permille))
+            .collect::<Vec<_>>()
+    };
+    json!({
+        "width_ms": level.width_ms,
+        "from_ms": level.from_ms,
+        "bins": level.bins.len(),
+        "counts": counts,
+        "answered": level.bins.iter().map(Bin::answered).collect::<Vec<_>>(),
+        "p50": quantiles(500),
+        "p99": quantiles(990),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rollscope_records::{Lane, RunOffset};
+
+    use super::*;
+    use crate::html::fixtures::recording_of;
+
+    fn answered(seq: u64, due_ms: i64, took_ms: i64) -> RequestRecord {
+        let mut r =
+            RequestRecord::scheduled(seq, Lane::New, "list", RunOffset::from_millis(due_ms));
+        r.outcome = Outcome::Ok;
+        r.ended = Some(RunOffset::from_millis(due_ms + took_ms));
+        r
+    }
+
+    #[test]
+    fn quantiles_are_by_nearest_rank() {
+        let requests = (0..100).map(|i| answered(i, 0, i as i64 + 1)).collect();
+        let level = &levels(&recording_of(requests))[0];
+        assert_eq!(level.bins[0].quantile(500), Some(50.0));
+        assert_eq!(level.bins[0].quantile(990), Some(99.0));
+        assert_eq!(Bin::default().quantile(990), None);
+    }
+
+    #[test]
+    fn a_request_before_the_start_of_the_run_has_its_own_bin() {
+        let requests = (0..200)
+            .map(|i| answered(i, i as i64 * 10 - 60, 1))
+            .collect();
+        let level = &levels(&recording_of(requests))[0];
+        assert_eq!((level.width_ms, level.from_ms), (50, -100));
+        assert_eq!(level.bins[0].answered(), 1);
+    }
+
+    #[test]
+    fn a_low_rate_has_wider_bins_and_a_long_run_fewer() {
+        let slow = (0..100).map(|i| answered(i, i as i64 * 1_000, 1)).collect();
+        assert_eq!(levels(&recording_of(slow))[0].width_ms, 5_000);
+        let long = (0..400_000).map(|i| answered(i, i as i64 * 5, 1)).collect();
+        assert!(
+            levels(&recording_of(long))
+                .iter()
+                .all(|l| l.bins.len() <= 4_001)
+        );
+    }
+}

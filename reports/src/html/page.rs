@@ -1,0 +1,78 @@
+//! The page as a whole.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use rollscope_analyzer::Analysis;
+use rollscope_records::Recording;
+
+use super::{assets, bins, bursts, checks, data, first_screen, over_time, pods};
+use crate::text::{field, utc, verdict};
+
+/// The HTML timeline: one self-contained page, byte for byte the same for the same input.
+pub fn timeline_html(analysis: &Analysis, recording: &Recording) -> String {
+    let script = assets::script();
+    let policy = assets::policy(assets::STYLE, &script);
+    let levels = bins::levels(recording);
+    let data = data::embedded(analysis, recording, &levels);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="referrer" content="no-referrer";
+                title { (verdict(analysis.verdict.outcome)) ": " (field(&analysis.run.name)) " · Rollscope" }
+                style { (PreEscaped(assets::STYLE)) }
+            }
+            body {
+                (body(analysis, recording, &levels))
+                script #data type="application/json" { (PreEscaped(&data)) }
+                script type="module" { (PreEscaped(&script)) }
+            }
+        }
+    };
+    page.into_string() + "\n"
+}
+
+fn body(a: &Analysis, recording: &Recording, levels: &[bins::Level]) -> Markup {
+    html! {
+        a.skip href="#timeline" { "Skip to the timeline" }
+        div.page {
+            (first_screen::head(a))
+            main {
+                (first_screen::causes(a))
+                (timeline())
+                (bursts::section(a, recording))
+                (pods::section(a))
+                (checks::findings(a))
+                (checks::assertions(a))
+                (checks::stages(a))
+                (over_time::section(levels))
+                (checks::trust(a, recording))
+            }
+            (footer(a, recording))
+        }
+        aside #panel hidden tabindex="-1" aria-label="Details of the selection" {}
+    }
+}
+
+/// The place of the timeline: the script fills it.
+fn timeline() -> Markup {
+    html! {
+        section #timeline aria-labelledby="timeline-title" {
+            h2 #timeline-title { "Timeline" }
+            div #chart { p.note.without-script { "The drawing needs JavaScript. Everything in it is also in the tables below." } }
+        }
+    }
+}
+
+fn footer(a: &Analysis, recording: &Recording) -> Markup {
+    let wall = i128::from(recording.run.wall_start_unix_nanos);
+    html! {
+        footer {
+            "Run " code { (field(&a.run.id)) } ", recorded by " (field(&a.run.tool)) ", second 0 is " (utc(wall))
+            ". The same facts for machines: " code { "report.json" } " (" (field(a.schema)) ")."
+        }
+    }
+}

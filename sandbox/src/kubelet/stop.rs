@@ -1,0 +1,158 @@
+//! How a running container is stopped: Killing event, preStop, its turn, stop signal, SIGKILL.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Container, LifecycleHandler};
+use nix::sys::signal::Signal;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+
+use super::container::Progress;
+use super::events::EventType;
+use super::grace::Grace;
+use super::hooks;
+use super::pod::{Orders, Pod};
+use super::run::{Ended, Run, wait};
+
+/// The container to stop, and why.
+#[derive(Debug)]
+pub(super) struct Stop<'a> {
+    pub(super) pod: &'a Arc<Pod>,
+    pub(super) container: &'a Arc<Container>,
+    pub(super) field_path: &'a str,
+    pub(super) message: &'a str,
+    /// The containers that must have ended before this one's signal; the turn of a sidecar.
+    pub(super) after: &'a [watch::Receiver<Progress>],
+}
+
+impl Stop<'_> {
+    /// Stops the container within `seconds` (and the two that it gets in any case).
+    pub(super) async fn run(
+        &self,
+        run: &mut Run,
+        seconds: i64,
+        orders: &mut watch::Receiver<Orders>,
+    ) -> Ended {
+        run.stop_liveness_and_startup_probes();
+        self.event(EventType::Normal, "Killing", self.message);
+        let mut grace = Grace::new(seconds, Instant::now());
+        let hook = self.pre_stop(run).filter(|_| grace.is_left());
+        if let Some(mut hook) = hook {
+            within(&mut grace, orders, &mut hook.task).await;
+            grace.spend(Instant::now());
+            if hook.is_sleep {
+                hook.task.abort();
+            }
+        }
+        if !self.after.is_empty() && grace.is_left() {
+            within(&mut grace, orders, turn(self.after)).await;
+            grace.spend(Instant::now());
+        }
+        if abandoned(orders) {
+            return run.kill().await;
+        }
+        run.signal(stop_signal(self.container));
+        let mut grace = grace.for_signal();
+        match within(&mut grace, orders, run.ended()).await {
+            Some(ended) => ended,
+            None => run.kill().await,
+        }
+    }
+
+    fn event(&self, kind: EventType, reason: &'static str, message: &str) {
+        self.pod.event(self.field_path, kind, reason, message);
+    }
+
+    /// Starts the preStop hook. It may outlast the grace period: an exec hook then fails when the container dies.
+    fn pre_stop(&self, run: &Run) -> Option<PreStop> {
+        let handler = self.container.lifecycle.as_ref()?.pre_stop.clone()?;
+        let is_sleep = handler.sleep.is_some();
+        let ended = run.end();
+        let (pod, container) = (Arc::clone(self.pod), Arc::clone(self.container));
+        let process = run.process.clone();
+        let field_path = self.field_path.to_owned();
+        let task = tokio::spawn(async move {
+            let hook = hooks::run(&pod, &container, &process, &handler);
+            let failed = tokio::select! {
+                result = hook => result.is_err(),
+                _ = wait(ended), if !is_sleep => true,
+            };
+            if failed && !abandoned(&pod.orders) {
+                let message = "PreStopHook failed";
+                pod.event(
+                    &field_path,
+                    EventType::Warning,
+                    "FailedPreStopHook",
+                    message,
+                );
+            }
+        });
+        Some(PreStop { task, is_sleep })
+    }
+}
+
+#[derive(Debug)]
+struct PreStop {
+    task: JoinHandle<()>,
+    /// A sleep has nothing to fail at, and goes on when the container ends by itself.
+    is_sleep: bool,
+}
+
+/// Runs a postStart hook.
+pub(super) async fn post_start(
+    pod: &Pod,
+    container: &Container,
+    run: &Run,
+    handler: &LifecycleHandler,
+) -> Result<(), String> {
+    tokio::select! {
+        result = hooks::run(pod, container, &run.process, handler) => result,
+        _ = run.ended() => Err("the container ended".to_owned()),
+    }
+}
+
+fn abandoned(orders: &watch::Receiver<Orders>) -> bool {
+    *orders.borrow() == Orders::Abandon || orders.has_changed().is_err()
+}
+
+/// Waits for `done` as long as the grace lasts, which a second deletion may shorten and the sandbox's stop ends.
+async fn within<T>(
+    grace: &mut Grace,
+    orders: &mut watch::Receiver<Orders>,
+    done: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::pin!(done);
+    loop {
+        tokio::select! {
+            value = &mut done => return Some(value),
+            () = sleep_until(grace.deadline()) => return None,
+            changed = orders.changed() => match *orders.borrow_and_update() {
+                Orders::Stop { grace: seconds, at } if changed.is_ok() => {
+                    grace.shorten(seconds, at);
+                }
+                Orders::Run if changed.is_ok() => {}
+                _ => return None,
+            },
+        }
+    }
+}
+
+async fn turn(after: &[watch::Receiver<Progress>]) {
+    for other in after {
+        // A container that never was started has no sender left, and has ended in that sense.
+        let _ = other.clone().wait_for(Progress::is_done).await;
+    }
+}
+
+/// The signal that asks the container to end.
+fn stop_signal(container: &Container) -> Signal {
+    let named = container
+        .lifecycle
+        .as_ref()
+        .and_then(|l| l.stop_signal.as_deref());
+    named
+        .and_then(|name| name.parse().ok())
+        .unwrap_or(Signal::SIGTERM)
+}

@@ -1,0 +1,115 @@
+//! The manifest: an ordinary multi-document YAML file (or a `v1` List) with a Deployment and its Services.
+
+mod check;
+pub(crate) mod defaults;
+mod documents;
+mod strict;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// One thing that is wrong in a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The line it is on, from 1, where it could be found.
+    pub line: Option<usize>,
+    /// What is wrong and what was expected.
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// Why a manifest can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// The file can't be read.
+    #[error("cannot read the manifest {}: {source}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It was read and is wrong; every problem found is in it.
+    #[error("the manifest {} cannot be used:{}", file.display(), listed(problems))]
+    Invalid {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, in the file's order.
+        problems: Vec<Problem>,
+    },
+}
+
+fn listed(problems: &[Problem]) -> String {
+    problems.iter().map(|p| format!("\n  {p}")).collect()
+}
+
+/// A checked manifest: one Deployment and its Services, with the API server's defaults filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// The namespace that all objects are in.
+    pub namespace: String,
+    /// The `apps/v1` Deployment.
+    pub deployment: Value,
+    /// The `v1` Services; those that select the Deployment's pods come first.
+    pub services: Vec<Value>,
+    /// How many of [`Self::services`] select the Deployment's pods; at least 1.
+    pub selecting: usize,
+    /// What was ignored.
+    pub warnings: Vec<String>,
+}
+
+impl Manifest {
+    /// Reads and checks a manifest file.
+    ///
+    /// # Errors
+    /// The file can't be read, is not YAML, or does not hold exactly one Deployment with a Service that selects its
+    /// pods; all problems are in the one error.
+    pub fn read(file: &Path) -> Result<Self, ManifestError> {
+        let text = std::fs::read_to_string(file).map_err(|source| ManifestError::Read {
+            file: file.to_owned(),
+            source,
+        })?;
+        Self::parse(&text).map_err(|problems| ManifestError::Invalid {
+            file: file.to_owned(),
+            problems,
+        })
+    }
+
+    /// Checks a manifest's text.
+    ///
+    /// # Errors
+    /// Everything that is wrong in it.
+    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+        let mut documents = documents::read(text)?;
+        let mut problems = std::mem::take(&mut documents.problems);
+        match check::check(documents, text) {
+            Ok(manifest) if problems.is_empty() => Ok(manifest),
+            Ok(_) => Err(problems),
+            Err(more) => {
+                problems.extend(more);
+                Err(problems)
+            }
+        }
+    }
+
+    /// The Deployment's name.
+    pub fn deployment_name(&self) -> &str {
+        self.deployment["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests;

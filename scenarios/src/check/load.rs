@@ -1,0 +1,149 @@
+//! `load`: the rate, the limits and the mix of requests.
+
+use std::time::Duration;
+
+use super::Checker;
+use super::field::{Field, describe, shown};
+use super::request::request;
+use super::scenario::TargetKind;
+use super::section::Section;
+use crate::keys::Shape;
+use crate::model::{Load, RequestSpec};
+use crate::tree::Value;
+use crate::{units, words};
+
+/// The load.
+pub(super) fn load(
+    section: &Section<'_>,
+    target: Option<TargetKind>,
+    checker: &mut Checker<'_>,
+) -> Option<Load> {
+    let base_url = base_url(section, target, checker);
+    let rate_per_second = section.parsed("rate", checker, units::rate);
+    let max_in_flight = section.whole("max_in_flight", checker);
+    let deadline = deadline(section, checker);
+    let pod_header = pod_header(section, checker);
+    let requests = requests(section, deadline, checker);
+    Some(Load {
+        base_url: base_url?,
+        rate_per_second: rate_per_second?,
+        max_in_flight: usize::try_from(max_in_flight?).ok()?,
+        pod_header: pod_header?,
+        requests: requests?,
+    })
+}
+
+/// A deadline longer than nothing.
+pub(super) fn deadline(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Duration> {
+    section.parsed("deadline", checker, |t| {
+        units::duration(t).filter(|d| !d.is_zero())
+    })
+}
+
+/// Outer `None`: a problem. Inner `None`: the sandbox's own front end.
+#[expect(
+    clippy::option_option,
+    reason = "a problem and an absent value are different"
+)]
+fn base_url(
+    section: &Section<'_>,
+    target: Option<TargetKind>,
+    checker: &mut Checker<'_>,
+) -> Option<Option<String>> {
+    let Some(field) = section.get("base_url") else {
+        if let Some(kind @ (TargetKind::Kubernetes | TargetKind::None)) = target {
+            let name = if kind == TargetKind::None {
+                "none"
+            } else {
+                "kubernetes"
+            };
+            let found = "no key `base_url`";
+            let expected = format!("{} (target `{name}` needs it)", Shape::BaseUrl.expected());
+            checker.problem(section.at, &section.path, found, expected, None);
+            return None;
+        }
+        return Some(None);
+    };
+    if target == Some(TargetKind::Sandbox) {
+        let found = "a URL together with target `sandbox`";
+        let expected = "no `base_url` (the sandbox fills in its own front end)";
+        checker.problem(field.key_at, &field.path, found, expected, None);
+        return None;
+    }
+    let expected = Shape::BaseUrl.expected();
+    let Value::Text(text) = &field.node.value else {
+        checker.unexpected(&field, &expected, None);
+        return None;
+    };
+    let found = match words::http_url(text) {
+        Ok(url) if matches!(url.rest, "" | "/") => return Some(Some(url.base.to_owned())),
+        Ok(url) if url.rest.starts_with('/') => "a URL with a path (paths belong in the requests)",
+        Ok(_) => "a URL with a query or fragment",
+        Err(fault) => fault.found(),
+    };
+    checker.problem(field.at, &field.path, found, expected, None);
+    None
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "a problem and an absent value are different"
+)]
+fn pod_header(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Option<String>> {
+    if section.get("pod_header").is_none() {
+        return Some(None);
+    }
+    let name = section.parsed("pod_header", checker, |t| {
+        words::is_header_name(t).then(|| t.to_ascii_lowercase())
+    });
+    name.map(Some)
+}
+
+fn requests(
+    section: &Section<'_>,
+    deadline: Option<Duration>,
+    checker: &mut Checker<'_>,
+) -> Option<Vec<RequestSpec>> {
+    let sections = section.sections("requests", checker)?;
+    let mut names: Vec<(String, usize)> = Vec::new();
+    let mut requests = Vec::new();
+    for section in sections {
+        let Some(section) = section else {
+            requests.push(None);
+            continue;
+        };
+        requests.push(request(&section, deadline, checker));
+        if let Some(field) = section.get("name")
+            && let Value::Text(name) = &field.node.value
+        {
+            match names.iter().find(|(n, _)| n == name) {
+                Some((_, line)) => {
+                    let found = format!(
+                        "the name `{}` a second time (first in line {line})",
+                        shown(name)
+                    );
+                    checker.problem(
+                        field.at,
+                        &field.path,
+                        found,
+                        "a name of its own for each request",
+                        None,
+                    );
+                }
+                None => names.push((name.clone(), field.at.line)),
+            }
+        }
+    }
+    requests.into_iter().collect()
+}
+
+/// What was found where a header's value should be, without the value: it may be a secret.
+pub(super) fn header_value_found(field: &Field<'_>) -> Option<String> {
+    match &field.node.value {
+        Value::Text(_) => {
+            Some("a value with a line break, control character or blanks at its ends".to_owned())
+        }
+        Value::Number(_) => Some("a number".to_owned()),
+        _ => describe(field.node),
+    }
+}

@@ -1,0 +1,13 @@
+//! From the tree of a YAML text to a checked scenario. Every check goes on after a problem.
+
+mod field;
+mod gate;
+mod load;
+mod request;
+mod scenario;
+mod section;
+mod stages;
+mod target;
+
+pub(crate) use field::Checker;
+pub(crate) use scenario::scenario;

@@ -1,0 +1,183 @@
+//! `load.requests[]`: one kind of request.
+
+use std::time::Duration;
+
+use rollscope_records::Lane;
+
+use super::Checker;
+use super::field::{Field, entries_of, shown, text};
+use super::load::{deadline as own_deadline, header_value_found};
+use super::section::Section;
+use crate::keys::Shape;
+use crate::model::{HeaderSource, RequestSpec, StatusRange};
+use crate::tables::{HEADER, METHODS};
+use crate::tree::Value;
+use crate::{units, words};
+
+/// Headers that the load generator writes itself.
+const OWN_HEADERS: &[&str] = &["content-length", "transfer-encoding"];
+
+/// The request in `section`; `deadline` is the load's.
+pub(super) fn request(
+    section: &Section<'_>,
+    deadline: Option<Duration>,
+    checker: &mut Checker<'_>,
+) -> Option<RequestSpec> {
+    let name = section.parsed("name", checker, |t| {
+        words::is_label(t).then(|| t.to_owned())
+    });
+    let mut method_and_path = None;
+    for method in METHODS {
+        let path = section.parsed(method, checker, |t| words::is_path(t).then(|| t.to_owned()));
+        method_and_path = method_and_path.or(path.map(|p| (method.to_ascii_uppercase(), p)));
+    }
+    let weight = section.whole("weight", checker);
+    let connections = section.choice("connections", checker);
+    let expect = expect(section, checker);
+    let headers = headers(section, checker);
+    let body = body(section, checker);
+    let deadline = match section.get("deadline") {
+        Some(_) => own_deadline(section, checker),
+        None => deadline,
+    };
+    let (method, path) = method_and_path?;
+    Some(RequestSpec {
+        name: name?,
+        method,
+        path,
+        weight: u32::try_from(weight?).ok()?,
+        headers: headers?,
+        body: body?,
+        deadline: deadline?,
+        expect: expect?,
+        connections: if connections? == "new" {
+            Lane::New
+        } else {
+            Lane::Reused
+        },
+    })
+}
+
+fn expect(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Vec<StatusRange>> {
+    if section.get("expect").is_none() {
+        return Some(vec![StatusRange { from: 200, to: 299 }]);
+    }
+    let items = section.items("expect", checker)?;
+    let ranges: Vec<_> = items.iter().map(|item| status(item, checker)).collect();
+    ranges.into_iter().collect()
+}
+
+fn status(item: &Field<'_>, checker: &mut Checker<'_>) -> Option<StatusRange> {
+    let (Value::Number(text) | Value::Text(text)) = &item.node.value else {
+        checker.unexpected(
+            item,
+            "a status from 100 to 599, or a class such as `2xx`",
+            None,
+        );
+        return None;
+    };
+    let range = units::statuses(text);
+    if range.is_none() {
+        checker.unexpected(
+            item,
+            "a status from 100 to 599, or a class such as `2xx`",
+            None,
+        );
+    }
+    range
+}
+
+fn headers(
+    section: &Section<'_>,
+    checker: &mut Checker<'_>,
+) -> Option<Vec<(String, HeaderSource)>> {
+    let Some(field) = section.get("headers") else {
+        return Some(Vec::new());
+    };
+    let Value::Map(entries) = &field.node.value else {
+        checker.unexpected(&field, &Shape::Headers.expected(), None);
+        return None;
+    };
+    let mut headers: Vec<(String, HeaderSource)> = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
+    let mut complete = true;
+    for (entry, value) in entries_of(&field, entries) {
+        let name = entry.key.to_ascii_lowercase();
+        let fault = name_fault(&entry.key, &name, &seen);
+        if let Some((found, expected)) = fault {
+            checker.problem(entry.at, &field.path, found, expected, None);
+            complete = false;
+        }
+        seen.push(name.clone());
+        match header_source(&value, checker) {
+            Some(source) => headers.push((name, source)),
+            None => complete = false,
+        }
+    }
+    complete.then_some(headers)
+}
+
+/// What is wrong with a header's name (`name` is `written` in lower case), and what was expected.
+fn name_fault(written: &str, name: &str, seen: &[String]) -> Option<(String, &'static str)> {
+    if !words::is_header_name(name) {
+        let found = format!("the header name `{}`", shown(written));
+        Some((found, "a header name such as `accept`"))
+    } else if OWN_HEADERS.contains(&name) {
+        let found = format!("the header `{name}`");
+        Some((found, "no such header (it follows from the body)"))
+    } else if seen.iter().any(|n| n == name) {
+        Some((
+            format!("the header `{name}` a second time"),
+            "each header once",
+        ))
+    } else {
+        None
+    }
+}
+
+fn header_source(value: &Field<'_>, checker: &mut Checker<'_>) -> Option<HeaderSource> {
+    match &value.node.value {
+        Value::Map(_) => {
+            let section = Section::open(value, &HEADER, checker)?;
+            let variable = section.get("env")?;
+            let expected = "the name of an environment variable such as `TOKEN`";
+            text(&variable, checker, expected, |t| {
+                words::is_variable(t).then(|| HeaderSource::Env(t.to_owned()))
+            })
+        }
+        Value::Text(text) if words::is_header_value(text.as_bytes()) => {
+            Some(HeaderSource::Literal(text.clone()))
+        }
+        _ => {
+            let found = header_value_found(value)?;
+            checker.problem(
+                value.at,
+                &value.path,
+                found,
+                "text on one line, or `{ env: VARIABLE }`",
+                None,
+            );
+            None
+        }
+    }
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "a problem and an absent value are different"
+)]
+fn body(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Option<String>> {
+    let Some(field) = section.get("body") else {
+        return Some(None);
+    };
+    if let Value::Text(_) = field.node.value {
+        checker.problem(field.at, &field.path, "text", "`{ inline: 'text' }`", None);
+        return None;
+    }
+    let inline = section.section("body", checker)?.get("inline")?;
+    if let Value::Text(text) = &inline.node.value {
+        return Some(Some(text.clone()));
+    }
+    checker.unexpected(&inline, "text (in quotes)", None);
+    None
+}

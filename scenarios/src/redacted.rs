@@ -1,0 +1,257 @@
+//! The scenario as it is kept in a recording: without secrets.
+
+use rollscope_records::redact::{self, REDACTED};
+use serde_json::{Map, Value, json};
+
+use crate::model::{ExecCommand, HeaderSource, RequestSpec, Scenario, Stage, StageKind, Target};
+use crate::units::{write_duration, write_rate};
+
+/// Headers whose literal values are kept; of all others only the name is.
+const HARMLESS_HEADERS: &[&str] = &[
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-type",
+    "expect",
+    "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "keep-alive",
+    "origin",
+    "pragma",
+    "prefer",
+    "range",
+    "te",
+    "user-agent",
+];
+
+/// Parts of the names of query parameters and options whose values are secrets.
+const SECRET_NAMES: &[&str] = &[
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "signature",
+    "credential",
+    "session",
+    "auth",
+    "jwt",
+    "cookie",
+    "bearer",
+];
+
+/// Names of query parameters that are secrets as a whole.
+const SECRET_WORDS: &[&str] = &["key", "sig", "code", "pass", "sid", "pin", "otp"];
+
+/// The scenario in the shape of its file, for `run.json`. Values of headers other than a few harmless ones, tokens in
+/// paths and commands, and bodies are not in it.
+pub fn redacted(scenario: &Scenario) -> Value {
+    let load = &scenario.load;
+    let mut load_value = json!({
+        "rate": write_rate(load.rate_per_second),
+        "max_in_flight": load.max_in_flight,
+        "requests": load.requests.iter().map(request).collect::<Vec<_>>(),
+    });
+    if let Some(url) = &load.base_url {
+        load_value["base_url"] = json!(redact::line(url));
+    }
+    if let Some(header) = &load.pod_header {
+        load_value["pod_header"] = json!(header);
+    }
+    json!({
+        "name": scenario.name,
+        "target": { scenario.target.as_str(): target(&scenario.target) },
+        "load": load_value,
+        "stages": scenario.stages.iter().map(stage).collect::<Vec<_>>(),
+        "gate": {
+            "max_failed": scenario.gate.max_failed,
+            "assertions": if scenario.gate.assertions_fail { "fail" } else { "warn" },
+        },
+        "logs": { "marks": scenario.log_marks },
+    })
+}
+
+/// A request's path with the values of secret query parameters replaced.
+pub fn redacted_path(path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else {
+        return redact::line(path).into_owned();
+    };
+    let pairs: Vec<String> = query
+        .split('&')
+        .map(|pair| match pair.split_once('=') {
+            Some((name, value)) if is_secret_name(name) || is_opaque(value) => {
+                format!("{name}={REDACTED}")
+            }
+            _ if is_opaque(pair) => REDACTED.to_owned(),
+            _ => pair.to_owned(),
+        })
+        .collect();
+    format!("{}?{}", redact::line(path), redact::line(&pairs.join("&")))
+}
+
+/// Whether the literal value of a header (name in lower case) may be shown.
+pub(crate) fn is_harmless_header(name: &str) -> bool {
+    HARMLESS_HEADERS.contains(&name)
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let plain = name.replace(['-', '_', '.'], "");
+    SECRET_NAMES.iter().any(|s| plain.contains(s))
+        || name
+            .split(['-', '_', '.'])
+            .any(|word| SECRET_WORDS.contains(&word))
+}
+
+/// Whether a value looks like a token: 20 characters or more without a blank, letters and digits mixed.
+fn is_opaque(value: &str) -> bool {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"-_.~+/%=".contains(&b);
+    value.len() >= 20
+        && value.bytes().all(token)
+        && value.bytes().any(|b| b.is_ascii_digit())
+        && value.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
+fn target(target: &Target) -> Value {
+    match target {
+        Target::Sandbox(sandbox) => json!({
+            "manifest": sandbox.manifest.display().to_string(),
+            "front_end": sandbox.front_end.as_str(),
+            "endpoint_lag": format!(
+                "{}..{}",
+                write_duration(sandbox.endpoint_lag.min),
+                write_duration(sandbox.endpoint_lag.max)
+            ),
+            "seed": sandbox.seed,
+        }),
+        Target::Kubernetes(kubernetes) => json!({
+            "allow_contexts": kubernetes.allow_contexts,
+            "namespace": kubernetes.namespace,
+            "workload": kubernetes.workload,
+            "services": kubernetes.services,
+        }),
+        Target::None => json!({}),
+    }
+}
+
+fn request(request: &RequestSpec) -> Value {
+    let expect: Vec<Value> = request
+        .expect
+        .iter()
+        .map(|r| {
+            if r.from == r.to {
+                json!(r.from)
+            } else {
+                json!(format!("{}xx", r.from / 100))
+            }
+        })
+        .collect();
+    let mut value = json!({
+        "name": request.name,
+        "weight": request.weight,
+        "connections": request.connections.as_str(),
+        "expect": expect,
+        "deadline": write_duration(request.deadline),
+    });
+    value[request.method.to_ascii_lowercase()] = json!(redacted_path(&request.path));
+    if !request.headers.is_empty() {
+        value["headers"] = Value::Object(request.headers.iter().map(header).collect());
+    }
+    if let Some(body) = &request.body {
+        value["body"] = json!({ "inline_bytes": body.len() });
+    }
+    value
+}
+
+fn header((name, source): &(String, HeaderSource)) -> (String, Value) {
+    let value = match source {
+        HeaderSource::Env(variable) => json!({ "env": variable }),
+        HeaderSource::Literal(value) if is_harmless_header(name) => json!(redact::line(value)),
+        HeaderSource::Literal(_) => json!(REDACTED),
+    };
+    (name.clone(), value)
+}
+
+fn stage(stage: &Stage) -> Value {
+    let mut value = Map::new();
+    let what = match &stage.kind {
+        StageKind::Warmup(duration) | StageKind::Settle(duration) => {
+            json!(write_duration(*duration))
+        }
+        StageKind::Restart => json!({}),
+        StageKind::Exec(ExecCommand::Shell(command)) => json!(redacted_command(command)),
+        StageKind::Exec(ExecCommand::Argv(argv)) => json!(redacted_argv(argv)),
+    };
+    value.insert(stage.kind.as_str().to_owned(), what);
+    if matches!(stage.kind, StageKind::Restart | StageKind::Exec(_)) {
+        value.insert(
+            "complete_within".to_owned(),
+            json!(write_duration(stage.complete_within)),
+        );
+    }
+    Value::Object(value)
+}
+
+/// A shell command without the secrets that can be recognised in it; blanks between words are kept.
+fn redacted_command(command: &str) -> String {
+    let mut clean = String::new();
+    let mut after_secret_option = false;
+    for piece in command.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        if word.is_empty() {
+            clean.push_str(piece);
+            continue;
+        }
+        clean.push_str(&redacted_word(word, after_secret_option));
+        clean.push_str(&piece[word.len()..]);
+        after_secret_option = is_secret_option(word);
+    }
+    redact::line(&clean).into_owned()
+}
+
+fn redacted_argv(argv: &[String]) -> Vec<String> {
+    let mut after_secret_option = false;
+    argv.iter()
+        .map(|word| {
+            let clean = redacted_word(word, after_secret_option);
+            after_secret_option = is_secret_option(word);
+            redact::line(&clean).into_owned()
+        })
+        .collect()
+}
+
+/// A word of a command: redacted after a secret option (`--token abc`), as the value of one (`--token=abc`,
+/// `TOKEN=abc`), and where it looks like a token.
+fn redacted_word(word: &str, after_secret_option: bool) -> String {
+    let bare = word.trim_matches(['"', '\'']);
+    if after_secret_option && !word.starts_with('-') {
+        return REDACTED.to_owned();
+    }
+    match word.split_once('=') {
+        Some((name, value))
+            if is_secret_name(name.trim_start_matches('-')) && !value.is_empty() =>
+        {
+            format!("{name}={REDACTED}")
+        }
+        Some((name, value)) if is_opaque(value) && !value.contains('/') => {
+            format!("{name}={REDACTED}")
+        }
+        None if is_opaque(bare) && !bare.contains(['/', '.', '-']) => REDACTED.to_owned(),
+        _ => word.to_owned(),
+    }
+}
+
+/// `--token`, `-password`, `--api-key`: an option whose value is the next word.
+fn is_secret_option(word: &str) -> bool {
+    word.starts_with('-') && !word.contains('=') && is_secret_name(word.trim_start_matches('-'))
+}

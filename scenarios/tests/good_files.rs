@@ -1,0 +1,337 @@
+//! Scenarios that are right: what they say, what is filled in, and that they survive being written down.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rollscope_records::Lane;
+use rollscope_scenarios::{
+    DurationRange, ExecCommand, FrontEnd, HeaderSource, Scenario, StageKind, StatusRange, Target,
+    parse, redacted,
+};
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn good(text: &str) -> Scenario {
+    match parse(text, "good.yaml", folder()) {
+        Ok(scenario) => scenario,
+        Err(errors) => panic!("{errors}"),
+    }
+}
+
+fn shipped() -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder()).unwrap();
+    let mut files: Vec<_> = files
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "yaml"))
+        .collect();
+    files.sort();
+    files
+}
+
+const FULL: &str = r#"
+name: checkout-restart
+target:
+  sandbox:
+    manifest: manifests/graceful.yaml
+    front_end: l4
+    endpoint_lag: 500ms..2s
+    seed: 7
+load:
+  rate: 30/m
+  max_in_flight: 40
+  deadline: 7s
+  pod_header: X-Pod-Name
+  requests:
+    - { name: list, get: /orders, weight: 8, connections: reused, expect: [200, 3xx] }
+    - name: export
+      post: /export?all=1
+      headers: { Authorization: { env: TOKEN }, accept: text/plain }
+      body: { inline: '{"id": 1}' }
+      connections: new
+      deadline: 20s
+stages:
+  - warmup: 10s
+  - restart: {}
+    complete_within: 1m30s
+  - exec: [kubectl, apply, -f, x.yaml]
+  - exec: echo done
+  - settle: 15s
+gate: { max_failed: 3, assertions: fail }
+logs: { marks: { drain_started: 'shutdown started', drained: '(?i)drained (?P<cut>\d+) cut' } }
+"#;
+
+#[test]
+fn everything_that_is_written_is_in_the_scenario() {
+    let scenario = good(FULL);
+    assert_eq!(scenario.name, "checkout-restart");
+    let Target::Sandbox(sandbox) = &scenario.target else {
+        panic!("{:?}", scenario.target);
+    };
+    assert_eq!(sandbox.manifest, folder().join("manifests/graceful.yaml"));
+    assert_eq!((sandbox.front_end, sandbox.seed), (FrontEnd::L4, 7));
+    let lag = DurationRange {
+        min: Duration::from_millis(500),
+        max: Duration::from_secs(2),
+    };
+    assert_eq!(sandbox.endpoint_lag, lag);
+
+    let load = &scenario.load;
+    assert_eq!(
+        (
+            load.rate_per_second,
+            load.max_in_flight,
+            load.base_url.as_deref()
+        ),
+        (0.5, 40, None)
+    );
+    assert_eq!(load.pod_header.as_deref(), Some("x-pod-name"));
+    let [list, export] = load.requests.as_slice() else {
+        panic!("{:?}", load.requests);
+    };
+    assert_eq!(
+        (list.method.as_str(), list.path.as_str(), list.weight),
+        ("GET", "/orders", 8)
+    );
+    assert_eq!(
+        (list.connections, list.deadline),
+        (Lane::Reused, Duration::from_secs(7))
+    );
+    assert!(list.expects(200) && list.expects(302) && !list.expects(201));
+    assert_eq!(
+        (export.method.as_str(), export.path.as_str(), export.weight),
+        ("POST", "/export?all=1", 1)
+    );
+    assert_eq!(
+        (export.connections, export.deadline),
+        (Lane::New, Duration::from_secs(20))
+    );
+    assert_eq!(export.body.as_deref(), Some(r#"{"id": 1}"#));
+    assert_eq!(
+        export.headers,
+        [
+            (
+                "authorization".to_owned(),
+                HeaderSource::Env("TOKEN".to_owned())
+            ),
+            (
+                "accept".to_owned(),
+                HeaderSource::Literal("text/plain".to_owned())
+            ),
+        ]
+    );
+    assert_eq!(
+        (scenario.gate.max_failed, scenario.gate.assertions_fail),
+        (3, true)
+    );
+    assert_eq!(scenario.log_marks["drain_started"], "shutdown started");
+}
+
+#[test]
+fn stages_keep_their_order_and_their_deadlines() {
+    let stages: Vec<_> = good(FULL)
+        .stages
+        .into_iter()
+        .map(|s| (s.kind, s.complete_within.as_secs()))
+        .collect();
+    let argv = ["kubectl", "apply", "-f", "x.yaml"]
+        .map(str::to_owned)
+        .to_vec();
+    assert_eq!(
+        stages,
+        [
+            (StageKind::Warmup(Duration::from_secs(10)), 10),
+            (StageKind::Restart, 90),
+            (StageKind::Exec(ExecCommand::Argv(argv)), 120),
+            (
+                StageKind::Exec(ExecCommand::Shell("echo done".to_owned())),
+                120
+            ),
+            (StageKind::Settle(Duration::from_secs(15)), 15),
+        ]
+    );
+}
+
+#[test]
+fn what_is_left_out_has_its_documented_default() {
+    let scenario = good(
+        "name: a\ntarget: { sandbox: { manifest: manifests/graceful.yaml } }\n\
+         load: { rate: 1/s, requests: [{ name: r, get: / }] }\nstages: [{ restart: }]\n",
+    );
+    let Target::Sandbox(sandbox) = &scenario.target else {
+        panic!("{:?}", scenario.target);
+    };
+    let lag = DurationRange {
+        min: Duration::from_millis(500),
+        max: Duration::from_millis(1500),
+    };
+    assert_eq!(
+        (sandbox.front_end, sandbox.endpoint_lag, sandbox.seed),
+        (FrontEnd::Http, lag, 1)
+    );
+    let load = &scenario.load;
+    assert_eq!(
+        (load.max_in_flight, load.pod_header.as_deref()),
+        (500, None)
+    );
+    let request = &load.requests[0];
+    assert_eq!(
+        (request.weight, request.connections, request.deadline),
+        (1, Lane::Reused, Duration::from_secs(5))
+    );
+    assert_eq!(request.expect, [StatusRange { from: 200, to: 299 }]);
+    assert!(request.headers.is_empty() && request.body.is_none());
+    assert_eq!(scenario.stages[0].complete_within, Duration::from_secs(120));
+    assert_eq!(
+        (scenario.gate.max_failed, scenario.gate.assertions_fail),
+        (0, false)
+    );
+    assert!(scenario.log_marks.is_empty());
+}
+
+#[test]
+fn a_cluster_is_described_whole() {
+    let scenario = good(
+        "name: a\ntarget:\n  kubernetes: { allow_contexts: [staging, kind-x], namespace: shop, workload: deployment/checkout, services: [checkout] }\n\
+         load: { base_url: 'https://shop.example.com/', rate: 1/s, requests: [{ name: r, get: / }] }\nstages: [{ restart: {} }]\n",
+    );
+    let Target::Kubernetes(cluster) = &scenario.target else {
+        panic!("{:?}", scenario.target);
+    };
+    assert_eq!(cluster.allow_contexts, ["staging", "kind-x"]);
+    assert_eq!(
+        (cluster.namespace.as_str(), cluster.workload.as_str()),
+        ("shop", "deployment/checkout")
+    );
+    assert_eq!(cluster.services, ["checkout"]);
+    assert_eq!(
+        scenario.load.base_url.as_deref(),
+        Some("https://shop.example.com")
+    );
+}
+
+#[test]
+fn a_byte_order_mark_and_carriage_returns_do_not_matter() {
+    let windows = format!("\u{feff}{}", FULL.replace('\n', "\r\n"));
+    assert_eq!(good(&windows), good(FULL));
+}
+
+#[test]
+fn a_scenario_without_secrets_survives_being_written_down() {
+    for file in shipped() {
+        let scenario = Scenario::load(&file).unwrap();
+        assert_eq!(
+            good(&redacted(&scenario).to_string()),
+            scenario,
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn every_shipped_scenario_is_valid_named_as_its_file_and_short() {
+    let files = shipped();
+    let names: Vec<_> = files
+        .iter()
+        .map(|f| f.file_stem().unwrap().to_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "early-close",
+            "graceful-l4",
+            "graceful",
+            "keepalive-hang",
+            "shell-wrapped",
+            "sigkill-overrun",
+            "unforwarded-signal"
+        ]
+    );
+    for (file, name) in files.iter().zip(names) {
+        let scenario = Scenario::load(file).unwrap();
+        assert_eq!(scenario.name, name);
+        assert_eq!(scenario.warnings(), Vec::<String>::new(), "{name}");
+        assert_eq!(
+            (scenario.load.rate_per_second, scenario.gate.max_failed),
+            (200.0, 0)
+        );
+        assert!(
+            scenario
+                .load
+                .requests
+                .iter()
+                .any(|r| r.connections == Lane::New)
+        );
+        assert!(
+            scenario
+                .load
+                .requests
+                .iter()
+                .any(|r| r.connections == Lane::Reused)
+        );
+        let fixed: Duration = scenario
+            .stages
+            .iter()
+            .map(|s| match s.kind {
+                StageKind::Warmup(d) | StageKind::Settle(d) => d,
+                StageKind::Restart | StageKind::Exec(_) => Duration::ZERO,
+            })
+            .sum();
+        assert!(fixed <= Duration::from_secs(10), "{name}: {fixed:?}");
+    }
+}
+
+#[test]
+fn every_shipped_manifest_has_a_neutral_deployment_and_service() {
+    for entry in std::fs::read_dir(folder().join("manifests")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let objects: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
+        let [deployment, service] = objects.as_slice() else {
+            panic!("{}: {} objects", path.display(), objects.len());
+        };
+        assert_eq!(deployment["kind"], "Deployment");
+        assert_eq!(service["kind"], "Service");
+        for object in [deployment, service] {
+            assert_eq!(object["metadata"]["name"], "web");
+        }
+        let pod = &deployment["spec"]["template"]["spec"];
+        let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap();
+        assert!(grace <= 10, "{}: {grace} s", path.display());
+        let container = &pod["containers"][0];
+        assert_eq!(
+            (&container["name"], &container["image"]),
+            (&"web".into(), &"example/web:1".into())
+        );
+        assert_eq!(
+            service["spec"]["selector"],
+            deployment["spec"]["selector"]["matchLabels"]
+        );
+        assert_eq!(
+            service["spec"]["ports"][0]["targetPort"],
+            container["ports"][0]["name"]
+        );
+    }
+}
+
+#[test]
+fn a_cap_that_is_too_low_and_a_run_without_settle_are_warnings() {
+    let scenario = good(
+        "name: a\ntarget: { none: {} }\nload:\n  base_url: http://h\n  rate: 200/s\n  requests:\n\
+         \x20   - { name: r, get: /, headers: { authorization: 'Bearer s3cret' } }\nstages: [{ exec: x }]\n",
+    );
+    assert_eq!(
+        scenario.warnings(),
+        [
+            "load: 200 requests/s with a mean deadline of 5.0 s can have 1000 requests in flight, `max_in_flight` is 500: \
+             when the service hangs, requests will be dropped and the run be invalid",
+            "stages: the run ends with `exec`; failures that come after it are only seen with a `settle` stage",
+            "request `r`: the value of the header `authorization` is written in the scenario; take it from the environment \
+             with `authorization: { env: VARIABLE }`",
+        ]
+    );
+}

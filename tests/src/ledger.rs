@@ -1,0 +1,77 @@
+//! The subjects' own account of what reached their sockets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// The ledgers of all pods of a run, by pod name.
+#[derive(Debug)]
+pub struct Ledgers(pub BTreeMap<String, PodLedger>);
+
+/// What one pod says that it received and answered. Requests for health checks, and the connections that carried
+/// nothing else, are left out: they are the kubelet's.
+#[derive(Debug, Default)]
+pub struct PodLedger {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Requests received.
+    pub received: u64,
+    /// Requests answered to the last byte, by status.
+    pub answered: BTreeMap<u16, u64>,
+    /// Requests received and not answered.
+    pub cut: u64,
+}
+
+impl Ledgers {
+    /// Reads every `<pod>.ledger` of a folder.
+    pub fn read(dir: &Path) -> Self {
+        let entries = fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
+        let ledgers = entries.map(|path| {
+            let pod = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (pod, PodLedger::parse(&fs::read_to_string(&path).unwrap()))
+        });
+        Self(ledgers.collect())
+    }
+
+    /// Sum of a figure over all pods.
+    pub fn total(&self, figure: impl Fn(&PodLedger) -> u64) -> u64 {
+        self.0.values().map(figure).sum()
+    }
+
+    /// Requests answered with a status, over all pods.
+    pub fn answered(&self, status: u16) -> u64 {
+        self.total(|l| l.answered.get(&status).copied().unwrap_or(0))
+    }
+}
+
+impl PodLedger {
+    fn parse(text: &str) -> Self {
+        let mut ledger = Self::default();
+        let (mut accepted, mut health) = (BTreeSet::new(), BTreeSet::new());
+        let mut open = BTreeSet::new();
+        for line in text.lines() {
+            let fields: Vec<_> = line.split(' ').collect();
+            match fields.as_slice() {
+                ["accepted", conn] => {
+                    accepted.insert((*conn).to_owned());
+                }
+                ["received", conn, _, _, path] if path.starts_with("/healthz") => {
+                    health.insert((*conn).to_owned());
+                }
+                ["received", conn, n, _, _] => {
+                    open.insert(((*conn).to_owned(), (*n).to_owned()));
+                    ledger.received += 1;
+                }
+                ["answered", conn, n, status] => {
+                    if open.remove(&((*conn).to_owned(), (*n).to_owned())) {
+                        *ledger.answered.entry(status.parse().unwrap()).or_default() += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+        ledger.accepted = accepted.difference(&health).count() as u64;
+        ledger.cut = open.len() as u64;
+        ledger
+    }
+}

@@ -1,0 +1,12 @@
+//! The program, run as a user runs it, against witnesses that are independent of it.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod bad_input;
+mod fidelity;
+mod interruption;
+mod plain_target;
+mod reproduction;
+mod shipped;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_rollscope-under-test");
