@@ -14,8 +14,8 @@ use crate::gaps::Gaps;
 use crate::measure::{measure, pod_reports};
 use crate::ordered::Ordered;
 use crate::signatures::judge;
-use crate::timeline::{LogBook, Timeline, stage_reports, timeline};
-use crate::traffic::{How, Traffic};
+use crate::timeline::{LogBook, PodIx, Timeline, stage_reports, timeline};
+use crate::traffic::{Failure, How, Traffic};
 use crate::verdict::{Grounds, verdict};
 use crate::{assertions, counts, findings, kube_time, latency, notes};
 
@@ -27,7 +27,6 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let logs = LogBook::of(recording, &ordered, &clocks, &timeline);
     let gaps = Gaps::of(recording);
     let mut traffic = Traffic::of(recording, &ordered, &timeline);
-    let rate = recording.run.rate_per_second;
     let (cells, bursts) = judged(&timeline, &mut traffic, &logs, &gaps, recording);
 
     let drains = drains(&timeline, &traffic, &logs, &gaps);
@@ -41,7 +40,6 @@ pub fn analyze(recording: &Recording) -> Analysis {
         gaps: &gaps,
         baseline: &baseline,
         measures: &measures,
-        rate,
         target: &recording.run.target.kind,
     };
     let bursts = burst::burst_reports(&bursts, &cells, &cx);
@@ -86,8 +84,7 @@ fn judged(
     gaps: &Gaps,
     recording: &Recording,
 ) -> (Vec<Cell>, Vec<Merged>) {
-    let rate = recording.run.rate_per_second;
-    let gap = burst::gap(rate);
+    let gap = burst::gap(recording.run.rate_per_second);
     let drains = drains(timeline, traffic, logs, gaps);
     let baseline = Baseline::of(traffic, timeline);
     let cx = Context {
@@ -98,7 +95,6 @@ fn judged(
         gaps,
         baseline: &baseline,
         measures: &BTreeMap::new(),
-        rate,
         target: &recording.run.target.kind,
     };
     let cells: Vec<Cell> = burst::cells(&traffic.failures, gap)
@@ -109,18 +105,25 @@ fn judged(
         })
         .collect();
     for cell in &cells {
-        if let Some(pod) = cell.judgement.pod {
-            for f in &cell.failures {
-                let failure = &mut traffic.failures[*f];
-                if failure.pod.is_none() {
-                    failure.pod = Some(pod);
-                    failure.how = How::OnlyOne;
-                }
-            }
+        for f in &cell.failures {
+            blame(&mut traffic.failures[*f], cell.judgement.pod);
         }
     }
     let merged = burst::merge(&cells, &traffic.failures, gap);
     (cells, merged)
+}
+
+/// Lays a failure at the door of the pod that the verdict names, unless something better than time names another; a
+/// verdict that names no pod takes back what time alone had suggested.
+fn blame(failure: &mut Failure, pod: Option<PodIx>) {
+    if matches!(failure.how, How::Unknown | How::ByTime) {
+        failure.pod = pod;
+        failure.how = if pod.is_some() {
+            How::ByTime
+        } else {
+            How::Unknown
+        };
+    }
 }
 
 fn run_summary(recording: &Recording, first: RunOffset, last: RunOffset) -> RunSummary {

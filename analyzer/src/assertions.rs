@@ -75,10 +75,9 @@ fn over(
     }
     let broken = cx.timeline.names(&broken);
     let (verdict, why) = match first_why {
-        Some(why) if broken.len() > 1 => (
-            Some(false),
-            format!("{why} (broken by {})", names(&broken)),
-        ),
+        Some(why) if broken.len() > 1 => {
+            (Some(false), format!("{why} (broken by {})", names(&broken)))
+        }
         Some(why) => (Some(false), why),
         None if held > 0 => (Some(true), format!("held by {}", count(held, "pod"))),
         None => (None, "could not be seen".to_owned()),
@@ -132,7 +131,9 @@ fn none_after_close(ix: PodIx, cx: &Context<'_>) -> Answer {
                     f.kind,
                     crate::traffic::Kind::Refused | crate::traffic::Kind::Vanished
                 )
-                && pod.deletion_seen().is_some_and(|d| f.at >= d.plus_nanos(-SECOND))
+                && pod
+                    .deletion_seen()
+                    .is_some_and(|d| f.at >= d.plus_nanos(-SECOND))
                 && f.at <= end.at.hi.plus_nanos(60 * SECOND)
         })
         .count() as u64;
@@ -148,10 +149,9 @@ fn none_after_close(ix: PodIx, cx: &Context<'_>) -> Answer {
 
 fn definite(ix: PodIx, cx: &Context<'_>) -> Answer {
     match cx.measures.get(&ix) {
-        Some(m) if m.cut > 0 => Answer::Broken(format!(
-            "{} cut without an answer",
-            count(m.cut, "request")
-        )),
+        Some(m) if m.cut > 0 => {
+            Answer::Broken(format!("{} cut without an answer", count(m.cut, "request")))
+        }
         Some(m) if m.in_flight_at_signal.is_some() => Answer::Held,
         _ => Answer::Unseen,
     }

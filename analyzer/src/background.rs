@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rollscope_records::RunOffset;
 
-use crate::timeline::Timeline;
+use crate::timeline::{PodIx, Timeline};
 use crate::traffic::{Kind, Traffic};
 
 /// Failures before the rollout.
@@ -15,6 +15,9 @@ pub(crate) struct Baseline {
     /// Until when.
     pub(crate) until: Option<RunOffset>,
     counts: BTreeMap<Kind, u64>,
+    on_pod: BTreeMap<(Kind, PodIx), u64>,
+    /// Pods that it spread over.
+    pods: u64,
 }
 
 impl Baseline {
@@ -26,6 +29,7 @@ impl Baseline {
         let last = traffic.requests.last().map_or(from, |r| r.scheduled);
         let until = timeline.rollout.start.unwrap_or(last);
         let mut counts = BTreeMap::new();
+        let mut on_pod = BTreeMap::new();
         for f in &traffic.failures {
             let unharmed = f
                 .suspects
@@ -33,12 +37,21 @@ impl Baseline {
                 .all(|p| timeline.pod(*p).ends().all(|e| !e.explains_cut_at(f.at)));
             if f.at < until && unharmed {
                 *counts.entry(f.kind).or_insert(0) += 1;
+                if let Some(pod) = f.pod {
+                    *on_pod.entry((f.kind, pod)).or_insert(0) += 1;
+                }
             }
         }
         Self {
             length: until.nanos_since(from).max(0),
             until: timeline.rollout.start,
             counts,
+            on_pod,
+            pods: timeline
+                .pods
+                .iter()
+                .filter(|p| p.first_seen < until)
+                .count() as u64,
         }
     }
 
@@ -48,12 +61,19 @@ impl Baseline {
     }
 
     /// How many failures of `kind` a time of `nanos` brings at most, by the rate before the rollout (one standard
-    /// error above it).
-    pub(crate) fn expected(&self, kind: Kind, nanos: i64) -> f64 {
-        let n = self.count(kind) as f64;
-        if n == 0.0 || self.length <= 0 {
+    /// error above it): on one pod its own rate or its share of the whole, whichever is more.
+    pub(crate) fn expected(&self, kind: Kind, pod: Option<PodIx>, nanos: i64) -> f64 {
+        let all = self.count(kind) as f64;
+        if all == 0.0 || self.length <= 0 {
             return 0.0;
         }
+        let n = match pod {
+            Some(p) => {
+                let own = self.on_pod.get(&(kind, p)).copied().unwrap_or(0) as f64;
+                own.max(all / self.pods.max(1) as f64)
+            }
+            None => all,
+        };
         (n + n.sqrt()) * nanos as f64 / self.length as f64
     }
 }

@@ -5,14 +5,14 @@
 //! it: nothing is received before it is written, and the fastest of many deliveries takes less than
 //! [`FASTEST_DELIVERY`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rollscope_records::{Interval, LogSource, ObjectKind, Recording, RunOffset, WatchType};
 
 use crate::analysis::ClockReport;
 use crate::kube_time::{self, WrittenTime};
 use crate::ordered::Ordered;
-use crate::view::{EventView, PodView};
+use crate::view::{ContainerState, EventView, PodView};
 
 /// The clock of the API server and the controllers.
 pub(crate) const API_SERVER: &str = "api-server";
@@ -139,54 +139,103 @@ fn sampled(recording: &Recording) -> BTreeMap<String, Offset> {
     offsets
 }
 
-/// Bounds from what was received: `lo = max(written - received)` over everything, `hi = min(written + resolution -
-/// received)` over what was certainly received live, plus the time that a delivery may have taken.
+/// Bounds from what was received. Nothing is received before it is written: `lo = max(written - received)`. What is
+/// certainly live is received promptly: `hi = min(written + resolution - received)` plus what a delivery may take. Of
+/// log lines, which may come late in heaps, the fastest counts.
 fn received(wall_start: i64, ordered: &Ordered<'_>) -> BTreeMap<String, Offset> {
     let mut seen = Received {
         wall_start,
-        offsets: BTreeMap::new(),
+        bounds: BTreeMap::new(),
     };
+    let nodes = from_watch(&mut seen, ordered);
     let listed = ordered
-        .watch
+        .logs
         .first()
-        .map_or(i64::MAX, |s| s.at.0.saturating_add(1_000_000_000));
-    let mut nodes: BTreeMap<&str, &str> = BTreeMap::new();
-    for s in &ordered.watch {
-        match s.kind {
-            ObjectKind::Pod => {
-                let pod = PodView(s.object);
-                if let (Some(name), Some(node)) = (pod.name(), pod.node()) {
-                    nodes.insert(name, node);
-                }
-                if let (WatchType::Added, Some(t)) = (s.event, pod.created_at()) {
-                    seen.add(API_SERVER.to_owned(), t, s.at, s.at.0 > listed);
-                }
-            }
-            ObjectKind::Event => {
-                if let Some(t) = EventView(s.object).last_seen() {
-                    seen.add(API_SERVER.to_owned(), t, s.at, false);
-                }
-            }
-            _ => {}
-        }
-    }
+        .map_or(i64::MAX, |l| l.at.0.saturating_add(SECOND));
     for log in &ordered.logs {
         if let (LogSource::Container { pod, .. }, Some(t)) = (&log.source, &log.timestamp) {
             let clock = node_clock(nodes.get(pod.as_str()).copied());
-            seen.add(clock, t, log.at, false);
+            let delivery = if log.at.0 > listed {
+                Delivery::FastestCounts
+            } else {
+                Delivery::Late
+            };
+            seen.add(clock, t, log.at, delivery);
         }
     }
     seen.close()
 }
 
-/// Bounds from receive times, while they are gathered.
+/// Pod creations, deletions and ends of containers, and events. Returns the node of each pod.
+fn from_watch<'a>(seen: &mut Received, ordered: &Ordered<'a>) -> BTreeMap<&'a str, &'a str> {
+    let listed = ordered
+        .watch
+        .first()
+        .map_or(i64::MAX, |s| s.at.0.saturating_add(SECOND));
+    let prompt = |at: RunOffset| {
+        if at.0 > listed {
+            Delivery::Prompt
+        } else {
+            Delivery::Late
+        }
+    };
+    let mut nodes: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut told: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for s in &ordered.watch {
+        if s.kind == ObjectKind::Event
+            && let Some(t) = EventView(s.object).last_seen()
+        {
+            seen.add(API_SERVER.to_owned(), t, s.at, Delivery::Late);
+        }
+        let pod = PodView(s.object);
+        let (ObjectKind::Pod, Some(name)) = (s.kind, pod.name()) else {
+            continue;
+        };
+        if let Some(node) = pod.node() {
+            nodes.insert(name, node);
+        }
+        if let (WatchType::Added, Some(t)) = (s.event, pod.created_at()) {
+            seen.add(API_SERVER.to_owned(), t, s.at, prompt(s.at));
+        }
+        for (container, state, ..) in pod.containers() {
+            if let ContainerState::Terminated(end) = state
+                && let Some(t) = end.finished_at
+                && told.insert((name, container))
+            {
+                seen.add(node_clock(pod.node()), t, s.at, prompt(s.at));
+            }
+        }
+    }
+    nodes
+}
+
+/// How a written time came to us.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    /// It may have been written long before.
+    Late,
+    /// It was written within [`FASTEST_DELIVERY`].
+    Prompt,
+    /// The fastest of its kind was.
+    FastestCounts,
+}
+
+/// Bounds of one clock, while they are gathered, ns.
+#[derive(Clone, Copy)]
+struct Bounds {
+    lo: i64,
+    prompt_hi: i64,
+    fastest: Option<i64>,
+    samples: u64,
+}
+
 struct Received {
     wall_start: i64,
-    offsets: BTreeMap<String, Offset>,
+    bounds: BTreeMap<String, Bounds>,
 }
 
 impl Received {
-    fn add(&mut self, clock: String, text: &str, at: RunOffset, live: bool) {
+    fn add(&mut self, clock: String, text: &str, at: RunOffset, delivery: Delivery) {
         let Some(t) = kube_time::parse(text) else {
             return;
         };
@@ -194,24 +243,38 @@ impl Received {
             .unix_nanos
             .saturating_sub(self.wall_start)
             .saturating_sub(at.0);
-        let o = self.offsets.entry(clock).or_insert(Offset::UNKNOWN);
-        o.lo = o.lo.max(lead);
-        if live {
-            o.hi = o.hi.min(lead.saturating_add(t.resolution));
+        let b = self.bounds.entry(clock).or_insert(Bounds {
+            lo: i64::MIN / 4,
+            prompt_hi: i64::MAX / 4,
+            fastest: None,
+            samples: 0,
+        });
+        b.samples += 1;
+        b.lo = b.lo.max(lead);
+        let latest = lead.saturating_add(t.resolution);
+        match delivery {
+            Delivery::Late => {}
+            Delivery::Prompt => b.prompt_hi = b.prompt_hi.min(latest),
+            Delivery::FastestCounts => b.fastest = b.fastest.max(Some(latest)),
         }
-        o.samples += 1;
     }
 
-    fn close(mut self) -> BTreeMap<String, Offset> {
-        for o in self.offsets.values_mut() {
-            let hi = if o.hi == Offset::UNKNOWN.hi {
-                o.lo.saturating_add(SECOND)
-            } else {
-                o.hi.max(o.lo)
-            };
-            o.hi = hi.saturating_add(FASTEST_DELIVERY);
-        }
-        self.offsets
+    /// Clocks of which nothing prompt is known are left out.
+    fn close(self) -> BTreeMap<String, Offset> {
+        self.bounds
+            .into_iter()
+            .filter_map(|(clock, b)| {
+                let hi = b.prompt_hi.min(b.fastest.unwrap_or(i64::MAX / 4));
+                (hi < i64::MAX / 4).then(|| {
+                    let offset = Offset {
+                        lo: b.lo,
+                        hi: hi.max(b.lo).saturating_add(FASTEST_DELIVERY),
+                        samples: b.samples,
+                    };
+                    (clock, offset)
+                })
+            })
+            .collect()
     }
 }
 
@@ -272,7 +335,11 @@ mod tests {
     #[test]
     fn without_samples_receive_times_bound_the_offset() {
         let mut scene = testing::Scene::new();
-        scene.pod("a", "h1").started(5_000).ready(5_500).add(&mut scene);
+        scene
+            .pod("a", "h1")
+            .started(5_000)
+            .ready(5_500)
+            .add(&mut scene);
         let recording = scene.recording;
         let clocks = Clocks::of(&recording, &Ordered::of(&recording));
         let o = clocks

@@ -22,8 +22,6 @@ pub(crate) struct Context<'a> {
     pub(crate) baseline: &'a Baseline,
     /// Measurements; empty while causes are judged.
     pub(crate) measures: &'a BTreeMap<PodIx, Measures>,
-    /// Requests per second.
-    pub(crate) rate: f64,
     /// What the rollout runs on: `sandbox`, `kubernetes` or `none`.
     pub(crate) target: &'a str,
 }

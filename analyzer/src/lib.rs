@@ -15,6 +15,8 @@ mod counts;
 mod drain;
 mod findings;
 mod gaps;
+#[cfg(test)]
+mod golden;
 mod kube_time;
 mod latency;
 mod measure;

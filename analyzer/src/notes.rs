@@ -44,7 +44,10 @@ fn pod_notes(cx: &Context<'_>, notes: &mut Vec<String>) {
                 .to_owned(),
         );
     }
-    let logged = cx.timeline.terminating().any(|(ix, ..)| cx.logs.pod(ix).is_some());
+    let logged = cx
+        .timeline
+        .terminating()
+        .any(|(ix, ..)| cx.logs.pod(ix).is_some());
     if !logged && cx.timeline.terminating().next().is_some() {
         notes.push("no log of a terminating pod was recorded".to_owned());
     }

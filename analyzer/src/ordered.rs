@@ -1,8 +1,8 @@
 //! The records in one order that does not depend on how equal times were written.
 
 use rollscope_records::{
-    LogRecord, ObjectKind, Recording, RequestRecord, RunOffset, StageEvent, StageRecord, WatchRecord,
-    WatchType,
+    LogRecord, ObjectKind, Recording, RequestRecord, RunOffset, StageEvent, StageRecord,
+    WatchRecord, WatchType,
 };
 use serde_json::Value;
 

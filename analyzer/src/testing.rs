@@ -171,7 +171,13 @@ impl Scene {
     }
 
     /// A request on `connection`, answered by `pod`.
-    pub(crate) fn ok(&mut self, at: i64, took: i64, pod: &str, connection: u64) -> &mut RequestRecord {
+    pub(crate) fn ok(
+        &mut self,
+        at: i64,
+        took: i64,
+        pod: &str,
+        connection: u64,
+    ) -> &mut RequestRecord {
         let r = self.request(Lane::Reused, at, took);
         (r.outcome, r.status, r.phase) = (Outcome::Ok, Some(200), Phase::Done);
         (r.pod, r.connection) = (Some(pod.to_owned()), Some(connection));
@@ -203,7 +209,13 @@ impl Scene {
     }
 
     /// An answer with `status`, by `pod` or by something in front (`None`).
-    pub(crate) fn status(&mut self, at: i64, took: i64, status: u16, pod: Option<&str>) -> &mut RequestRecord {
+    pub(crate) fn status(
+        &mut self,
+        at: i64,
+        took: i64,
+        status: u16,
+        pod: Option<&str>,
+    ) -> &mut RequestRecord {
         let r = self.request(Lane::New, at, took);
         (r.outcome, r.status, r.phase) = (Outcome::Status, Some(status), Phase::Done);
         r.pod = pod.map(str::to_owned);
@@ -283,7 +295,11 @@ impl PodScript {
             deletion: None,
         };
         self.replica_set(scene);
-        let first = if self.started < 0 { -1_000 } else { self.started - 300 };
+        let first = if self.started < 0 {
+            -1_000
+        } else {
+            self.started - 300
+        };
         if self.started < 0 {
             state.run(self.started);
             state.ready = true;
@@ -367,14 +383,18 @@ impl PodScript {
         // One slice a pod: the slices of a service add up.
         let slice = json!({"kind": "EndpointSlice", "metadata": {"name": format!("web-{}", self.name),
             "labels": {"kubernetes.io/service-name": "web"}}, "endpoints": endpoints, "ports": [{"port": 8080}]});
-        scene.watch(at + 5, ObjectKind::EndpointSlice, WatchType::Modified, slice);
+        scene.watch(
+            at + 5,
+            ObjectKind::EndpointSlice,
+            WatchType::Modified,
+            slice,
+        );
     }
 
     fn object(&self, state: &State) -> Value {
         let mut container = json!({"name": "web", "image": "any", "ports": [{"name": "http", "containerPort": 8080}]});
         if let Some(period) = self.probe {
-            container["readinessProbe"] =
-                json!({"httpGet": {"path": "/ready", "port": 9090}, "periodSeconds": period, "failureThreshold": 1, "timeoutSeconds": 1});
+            container["readinessProbe"] = json!({"httpGet": {"path": "/ready", "port": 9090}, "periodSeconds": period, "failureThreshold": 1, "timeoutSeconds": 1});
         }
         if let Some(s) = self.sleep {
             container["lifecycle"] = json!({"preStop": {"sleep": {"seconds": s}}});

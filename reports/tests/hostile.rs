@@ -210,11 +210,11 @@ fn tags(page: &str) -> Vec<Tag> {
     found
 }
 
-const TAGS: [&str; 46] = [
+const TAGS: [&str; 47] = [
     "html", "head", "meta", "title", "style", "body", "a", "div", "header", "p", "strong", "time",
     "h1", "h2", "h3", "h4", "span", "ul", "ol", "li", "dl", "dt", "dd", "small", "main", "section",
     "article", "code", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "bdi",
-    "b", "br", "footer", "aside", "script", "noscript", "svg", "em", "i",
+    "b", "br", "footer", "aside", "script", "noscript", "svg", "em", "wbr", "i",
 ];
 
 #[test]

@@ -2,6 +2,8 @@
 
 mod deletion;
 mod deployment;
+mod deployment_revision;
+mod deployment_scaling;
 mod deployment_status;
 mod endpoint_slice;
 mod endpoints;

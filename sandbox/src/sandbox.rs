@@ -80,39 +80,10 @@ impl Sandbox {
     /// # Errors
     /// The manifest is wrong, a port is taken, or the node can't start.
     pub async fn start(config: SandboxConfig) -> Result<Self, SandboxError> {
-        let SandboxConfig {
-            target,
-            program,
-            api_port,
-        } = config;
+        let target = config.target.clone();
         let manifest = Manifest::read(&target.manifest)?;
         let (store, logs) = (Store::new(), LogStore::new());
-        let kubelet = KubeletConfig {
-            store: store.clone(),
-            logs: logs.clone(),
-            program,
-            node_name: NODE.to_owned(),
-            working_dir: folder_of(&target.manifest),
-            seed: target.seed,
-        };
-        let cluster = RuntimeThread::start("sandbox-cluster").map_err(SandboxError::Thread)?;
-        let traffic = RuntimeThread::start("sandbox-traffic").map_err(SandboxError::Thread)?;
-        let started = {
-            let (store, logs) = (store.clone(), logs.clone());
-            cluster.run(async move {
-                let api = ApiServer::start(store.clone(), logs, api_port).await?;
-                let kubelet = Kubelet::start(kubelet)?;
-                Ok::<_, SandboxError>((api, kubelet, Controllers::start(&store)))
-            })
-        };
-        let (api, kubelet, controllers) = started.await.ok_or(SandboxError::Stopped)??;
-        let parts = Parts {
-            controllers,
-            kubelet,
-            api,
-            cluster,
-            traffic,
-        };
+        let parts = Parts::start(config, &store, &logs).await?;
         let services = apply_services(&store, &manifest)?;
         let front_end = start_front_end(&parts.traffic, &store, &target, &manifest).await?;
         let _ = store.create(Kind::Deployment, manifest.deployment.clone());
@@ -202,6 +173,39 @@ impl Sandbox {
     }
 }
 
+impl Parts {
+    async fn start(
+        config: SandboxConfig,
+        store: &Store,
+        logs: &LogStore,
+    ) -> Result<Self, SandboxError> {
+        let kubelet = KubeletConfig {
+            store: store.clone(),
+            logs: logs.clone(),
+            program: config.program,
+            node_name: NODE.to_owned(),
+            working_dir: folder_of(&config.target.manifest),
+            seed: config.target.seed,
+        };
+        let cluster = RuntimeThread::start("sandbox-cluster").map_err(SandboxError::Thread)?;
+        let traffic = RuntimeThread::start("sandbox-traffic").map_err(SandboxError::Thread)?;
+        let (store, logs) = (store.clone(), logs.clone());
+        let started = cluster.run(async move {
+            let api = ApiServer::start(store.clone(), logs, config.api_port).await?;
+            let kubelet = Kubelet::start(kubelet)?;
+            Ok::<_, SandboxError>((api, kubelet, Controllers::start(&store)))
+        });
+        let (api, kubelet, controllers) = started.await.ok_or(SandboxError::Stopped)??;
+        Ok(Self {
+            controllers,
+            kubelet,
+            api,
+            cluster,
+            traffic,
+        })
+    }
+}
+
 fn folder_of(manifest: &Path) -> PathBuf {
     match manifest.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -262,9 +266,8 @@ async fn start_front_end(
     };
     let (store, namespace) = (store.clone(), manifest.namespace.clone());
     let (kind, lag, seed) = (target.front_end, target.endpoint_lag, target.seed);
-    let started = traffic.run(async move {
-        FrontEnd::start(kind, store, &namespace, &name, address, lag, seed)
-    });
+    let started = traffic
+        .run(async move { FrontEnd::start(kind, store, &namespace, &name, address, lag, seed) });
     Ok(started.await.ok_or(SandboxError::Stopped)??)
 }
 

@@ -75,7 +75,9 @@ struct Cluster {
 impl Cluster {
     async fn start(replicas: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let sandbox = Sandbox::start(config(folder.path(), &manifest(replicas, SHELL))).await.unwrap();
+        let sandbox = Sandbox::start(config(folder.path(), &manifest(replicas, SHELL)))
+            .await
+            .unwrap();
         sandbox.wait_available(DEADLINE).await.unwrap();
         Self {
             url: sandbox.api_url().to_owned(),
@@ -96,7 +98,9 @@ impl Cluster {
     }
 
     fn output(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().expect("these tests need kubectl in PATH")
+        self.command(arguments)
+            .output()
+            .expect("these tests need kubectl in PATH")
     }
 
     /// Standard output of a command that must succeed.
@@ -104,7 +108,10 @@ impl Cluster {
         let output = self.output(arguments);
         let text = String::from_utf8(output.stdout).unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "kubectl {arguments:?}: {errors}\n{text}");
+        assert!(
+            output.status.success(),
+            "kubectl {arguments:?}: {errors}\n{text}"
+        );
         text
     }
 
@@ -135,7 +142,11 @@ impl Cluster {
             .expect("these tests need kubectl in PATH");
         let (sender, lines) = mpsc::channel();
         let out = BufReader::new(child.stdout.take().unwrap());
-        std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|l| sender.send(l)));
+        std::thread::spawn(move || {
+            out.lines()
+                .map_while(Result::ok)
+                .try_for_each(|l| sender.send(l))
+        });
         Following {
             child,
             lines,
@@ -156,7 +167,10 @@ impl Following {
     fn until(&mut self, text: &str) {
         let end = Instant::now() + DEADLINE;
         loop {
-            match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            match self
+                .lines
+                .recv_timeout(end.saturating_duration_since(Instant::now()))
+            {
                 Ok(line) => {
                     self.seen.push(line);
                     if self.seen.last().unwrap().contains(text) {
@@ -169,9 +183,12 @@ impl Following {
     }
 
     /// Reads to the end.
-    fn to_end(&mut self) {
+    fn finish(&mut self) {
         let end = Instant::now() + DEADLINE;
-        while let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        while let Ok(line) = self
+            .lines
+            .recv_timeout(end.saturating_duration_since(Instant::now()))
+        {
             self.seen.push(line);
         }
     }
@@ -197,22 +214,66 @@ async fn kubectl_shows_what_is_there() {
     let cluster = Cluster::start(3).await;
     let table = cluster.kubectl(&["get", "pods,deploy,endpointslices"]);
     let lines: Vec<&str> = table.lines().collect();
-    assert!(lines[0].split_whitespace().eq(["NAME", "READY", "STATUS", "RESTARTS", "AGE"]), "{table}");
+    assert!(
+        lines[0]
+            .split_whitespace()
+            .eq(["NAME", "READY", "STATUS", "RESTARTS", "AGE"]),
+        "{table}"
+    );
     let pods: Vec<&&str> = lines.iter().filter(|l| l.starts_with("pod/web-")).collect();
     assert_eq!(pods.len(), 3, "{table}");
-    assert!(pods.iter().all(|p| p.contains("1/1") && p.contains("Running")), "{table}");
-    assert!(table.contains("deployment.apps/web   3/3     3            3"), "{table}");
-    assert!(table.contains("endpointslice.discovery.k8s.io/web-"), "{table}");
+    assert!(
+        pods.iter()
+            .all(|p| p.contains("1/1") && p.contains("Running")),
+        "{table}"
+    );
+    assert!(
+        table.contains("deployment.apps/web   3/3     3            3"),
+        "{table}"
+    );
+    assert!(
+        table.contains("endpointslice.discovery.k8s.io/web-"),
+        "{table}"
+    );
     let wide = cluster.kubectl(&["get", "pods", "-o", "wide"]);
-    assert!(wide.contains("NOMINATED NODE") && wide.contains("node1") && wide.contains("127."), "{wide}");
-    assert_eq!(cluster.json(&["get", "pods"])["items"].as_array().unwrap().len(), 3);
-    let selected = cluster.kubectl(&["get", "pods", "-l", "app=web", "--field-selector", "status.phase=Running", "--no-headers"]);
+    assert!(
+        wide.contains("NOMINATED NODE") && wide.contains("node1") && wide.contains("127."),
+        "{wide}"
+    );
+    assert_eq!(
+        cluster.json(&["get", "pods"])["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+    let selected = cluster.kubectl(&[
+        "get",
+        "pods",
+        "-l",
+        "app=web",
+        "--field-selector",
+        "status.phase=Running",
+        "--no-headers",
+    ]);
     assert_eq!(selected.lines().count(), 3, "{selected}");
-    assert!(cluster.kubectl(&["get", "all"]).contains("replicaset.apps/web-"));
+    assert!(
+        cluster
+            .kubectl(&["get", "all"])
+            .contains("replicaset.apps/web-")
+    );
     assert!(cluster.kubectl(&["get", "nodes"]).contains("v1.36"));
     assert!(cluster.kubectl(&["get", "pods", "-A"]).contains("shop"));
-    assert!(cluster.kubectl(&["version"]).contains("Server Version: v1.36.0+rollscope"));
-    assert!(cluster.kubectl(&["auth", "can-i", "delete", "pods"]).contains("yes"));
+    assert!(
+        cluster
+            .kubectl(&["version"])
+            .contains("Server Version: v1.36.0+rollscope")
+    );
+    assert!(
+        cluster
+            .kubectl(&["auth", "can-i", "delete", "pods"])
+            .contains("yes")
+    );
     cluster.sandbox.stop().await;
 }
 
@@ -237,11 +298,17 @@ async fn kubectl_restarts_and_follows_a_rollout() {
         after.len() == 2 && before.iter().all(|b| !after.contains(b))
     });
     let history = cluster.kubectl(&["rollout", "history", "deployment/web"]);
-    assert!(history.contains("\n1 ") && history.contains("\n2 "), "{history}");
+    assert!(
+        history.contains("\n1 ") && history.contains("\n2 "),
+        "{history}"
+    );
     cluster.kubectl(&["rollout", "undo", "deployment/web"]);
     cluster.kubectl(&["rollout", "status", "deployment/web", "--timeout=30s"]);
     let deployment = cluster.json(&["get", "deployment", "web"]);
-    assert_eq!(deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "3");
+    assert_eq!(
+        deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"],
+        "3"
+    );
     cluster.sandbox.stop().await;
 }
 
@@ -252,10 +319,19 @@ async fn kubectl_follows_logs_to_the_end_of_the_pod() {
     let mut logs = cluster.follow(&["logs", "-f", "--timestamps", &pod]);
     logs.until("started");
     let start = logs.seen[0].clone();
-    assert!(start.starts_with("20") && start.ends_with("Z started") && start.len() == "2026-01-01T00:00:00.123456789Z started".len(), "{start}");
+    assert!(
+        start.starts_with("20")
+            && start.ends_with("Z started")
+            && start.len() == "2026-01-01T00:00:00.123456789Z started".len(),
+        "{start}"
+    );
     cluster.kubectl(&["delete", "pod", &pod, "--wait=false"]);
-    logs.to_end();
-    assert!(logs.seen.last().unwrap().ends_with("Z bye"), "{:?}", logs.seen);
+    logs.finish();
+    assert!(
+        logs.seen.last().unwrap().ends_with("Z bye"),
+        "{:?}",
+        logs.seen
+    );
     wait_until("only the next pod is left", || {
         let pods = cluster.json(&["get", "pods"]);
         pods["items"].as_array().unwrap().len() == 1
@@ -275,7 +351,12 @@ async fn a_deleted_pod_ends_within_its_grace_and_is_replaced() {
     assert!(!cluster.output(&["get", "pod", &pod]).status.success());
     wait_until("it was replaced", || cluster.pods().len() == 1);
     let events = cluster.kubectl(&["get", "events"]);
-    assert!(events.contains("Killing") && events.contains("Scheduled") && events.contains("ScalingReplicaSet"), "{events}");
+    assert!(
+        events.contains("Killing")
+            && events.contains("Scheduled")
+            && events.contains("ScalingReplicaSet"),
+        "{events}"
+    );
     cluster.sandbox.stop().await;
 }
 
@@ -285,21 +366,46 @@ async fn kubectl_scales_and_patches() {
     cluster.kubectl(&["scale", "deployment/web", "--replicas=3"]);
     cluster.kubectl(&["rollout", "status", "deployment/web", "--timeout=30s"]);
     wait_until("three pods", || cluster.pods().len() == 3);
-    cluster.kubectl(&["patch", "deployment", "web", "-p", r#"{"spec":{"replicas":1}}"#]);
+    cluster.kubectl(&[
+        "patch",
+        "deployment",
+        "web",
+        "-p",
+        r#"{"spec":{"replicas":1}}"#,
+    ]);
     wait_until("one pod", || cluster.pods().len() == 1);
-    cluster.kubectl(&["patch", "deployment", "web", "--type=merge", "-p", r#"{"metadata":{"annotations":{"x":"y"}}}"#]);
+    cluster.kubectl(&[
+        "patch",
+        "deployment",
+        "web",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"annotations":{"x":"y"}}}"#,
+    ]);
     cluster.kubectl(&["set", "env", "deployment/web", "MODE=b", "EXTRA=1"]);
     cluster.kubectl(&["set", "image", "deployment/web", "web=local/web:2"]);
     cluster.kubectl(&["rollout", "status", "deployment/web", "--timeout=30s"]);
     let deployment = cluster.json(&["get", "deployment", "web"]);
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["image"], "local/web:2");
-    assert_eq!(container["env"], serde_json::json!([{"name": "MODE", "value": "b"}, {"name": "EXTRA", "value": "1"}]));
+    assert_eq!(
+        container["env"],
+        serde_json::json!([{"name": "MODE", "value": "b"}, {"name": "EXTRA", "value": "1"}])
+    );
     assert_eq!(container["command"][0], "/bin/sh");
     assert_eq!(deployment["metadata"]["annotations"]["x"], "y");
-    let refused = cluster.output(&["patch", "deployment", "web", "-p", r#"{"spec":{"replicas":-1}}"#]);
+    let refused = cluster.output(&[
+        "patch",
+        "deployment",
+        "web",
+        "-p",
+        r#"{"spec":{"replicas":-1}}"#,
+    ]);
     assert!(!refused.status.success());
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("is invalid"), "{refused:?}");
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("is invalid"),
+        "{refused:?}"
+    );
     cluster.sandbox.stop().await;
 }
 
@@ -307,11 +413,21 @@ async fn kubectl_scales_and_patches() {
 async fn kubectl_describes_objects_with_their_events() {
     let cluster = Cluster::start(1).await;
     let deployment = cluster.kubectl(&["describe", "deployment", "web"]);
-    assert!(deployment.contains("25% max unavailable, 25% max surge") && deployment.contains("ScalingReplicaSet"), "{deployment}");
+    assert!(
+        deployment.contains("25% max unavailable, 25% max surge")
+            && deployment.contains("ScalingReplicaSet"),
+        "{deployment}"
+    );
     let pod = cluster.kubectl(&["describe", "pod", &cluster.pods()[0]]);
-    assert!(pod.contains("Scheduled") && pod.contains("Started") && pod.contains("node1"), "{pod}");
+    assert!(
+        pod.contains("Scheduled") && pod.contains("Started") && pod.contains("node1"),
+        "{pod}"
+    );
     let service = cluster.kubectl(&["describe", "service", "web"]);
-    assert!(service.contains("Endpoints:") && service.contains(":3000"), "{service}");
+    assert!(
+        service.contains("Endpoints:") && service.contains(":3000"),
+        "{service}"
+    );
     cluster.sandbox.stop().await;
 }
 
@@ -323,16 +439,31 @@ async fn a_taken_api_port_is_told() {
     config.api_port = taken.local_addr().unwrap().port();
     let error = Sandbox::start(config).await.unwrap_err();
     assert!(matches!(error, SandboxError::Api(_)), "{error}");
-    assert!(error.to_string().contains(&taken.local_addr().unwrap().to_string()), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains(&taken.local_addr().unwrap().to_string()),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn a_pod_that_never_gets_ready_is_told_with_its_last_words() {
     let folder = tempfile::tempdir().unwrap();
-    let text = manifest(1, "echo out of luck; exit 3") + "          readinessProbe: { exec: { command: [\"false\"] } }\n";
+    let text = manifest(1, "echo out of luck; exit 3")
+        + "          readinessProbe: { exec: { command: [\"false\"] } }\n";
     let sandbox = Sandbox::start(config(folder.path(), &text)).await.unwrap();
-    let error = sandbox.wait_available(Duration::from_secs(4)).await.unwrap_err().to_string();
-    for part in ["deployment/web did not become available within 4s", "out of luck", "exit code 3", "BackOff"] {
+    let error = sandbox
+        .wait_available(Duration::from_secs(4))
+        .await
+        .unwrap_err()
+        .to_string();
+    for part in [
+        "deployment/web did not become available within 4s",
+        "out of luck",
+        "exit code 3",
+        "BackOff",
+    ] {
         assert!(error.contains(part), "{part}: {error}");
     }
     sandbox.stop().await;
@@ -344,8 +475,15 @@ async fn a_command_that_does_not_exist_is_told_at_once() {
     let text = manifest(1, SHELL).replace("\"/bin/sh\"", "\"/no/such/command\"");
     let sandbox = Sandbox::start(config(folder.path(), &text)).await.unwrap();
     let begun = Instant::now();
-    let error = sandbox.wait_available(Duration::from_secs(60)).await.unwrap_err().to_string();
-    assert!(error.contains("cannot be started") && error.contains("/no/such/command"), "{error}");
+    let error = sandbox
+        .wait_available(Duration::from_secs(60))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("cannot be started") && error.contains("/no/such/command"),
+        "{error}"
+    );
     assert!(begun.elapsed() < Duration::from_secs(20));
     sandbox.stop().await;
 }
@@ -361,6 +499,18 @@ async fn no_process_and_no_port_outlives_a_stopped_sandbox() {
     cluster.sandbox.stop().await;
     wait_until("no process is left", || processes_with(&marker) == 0);
     assert!(std::net::TcpStream::connect(api).is_err());
+}
+
+#[tokio::test]
+async fn no_process_outlives_a_dropped_sandbox() {
+    let folder = tempfile::tempdir().unwrap();
+    let marker = format!("dropped-{}", std::process::id());
+    let text = manifest(2, SHELL).replace("value: a", &format!("value: {marker}"));
+    let sandbox = Sandbox::start(config(folder.path(), &text)).await.unwrap();
+    sandbox.wait_available(DEADLINE).await.unwrap();
+    assert!(processes_with(&marker) >= 2);
+    drop(sandbox);
+    wait_until("no process is left", || processes_with(&marker) == 0);
 }
 
 /// How many processes have `text` in their environment.

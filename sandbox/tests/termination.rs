@@ -112,7 +112,7 @@ async fn a_trap_handler_that_exits_0_makes_the_pod_succeed_with_the_recorded_seq
         ]
     );
     let times: Vec<_> = since_deletion(&cluster).iter().map(|c| c.0).collect();
-    assert!(millis(150..1_200).contains(&(times[4] - times[2])));
+    assert!(millis(190..1_100).contains(&(times[4] - times[2])));
     let last = cluster.last_modified();
     assert_eq!(state(&last)["terminated"]["reason"], "Completed");
     assert_eq!(condition(&last, "Initialized")["reason"], "PodCompleted");

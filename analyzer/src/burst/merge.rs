@@ -31,10 +31,7 @@ pub(crate) fn merge(cells: &[Cell], failures: &[Failure], gap: i64) -> Vec<Merge
         let (Some(first), Some(last)) = (moments().min(), moments().max()) else {
             continue;
         };
-        let key = (
-            cell.judgement.cause.clone(),
-            cell.judgement.detail.clone(),
-        );
+        let key = (cell.judgement.cause.clone(), cell.judgement.detail.clone());
         let joined = open
             .get(&key)
             .copied()

@@ -8,7 +8,7 @@ mod signs;
 
 pub(crate) use deadline::{EndedAt, ended_at};
 pub(crate) use observed::Watched;
-pub(crate) use signs::DrainSign;
+pub(crate) use signs::{CONNECTION_CLOSE, DrainSign, LOG, READINESS};
 
 use std::collections::BTreeMap;
 
@@ -66,10 +66,10 @@ pub(crate) fn drains(
                 readiness: observed::readiness(pod, deletion, timeline, gaps),
                 log: observed::log(ix, pod, deletion, logs, gaps),
                 ended: ended_at(pod),
-                signs: gathered,
-                signal_at: signal::likeliest(pod, deletion, signal),
+                signal_at: signal::likeliest(pod, deletion, signal, &gathered),
                 signal,
                 listener_closed,
+                signs: gathered,
             };
             (ix, drain)
         })

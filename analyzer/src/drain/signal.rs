@@ -2,56 +2,84 @@
 
 use rollscope_records::{Interval, RunOffset};
 
-use super::signs::DrainSign;
+use super::signs::{DrainSign, EXIT, LOG};
 use crate::timeline::{Deletion, Pod};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// The kubelet sends the signal within this time of the deletion (or of the end of the hook), ns.
-const KUBELET_TAKES: i64 = SECOND;
+/// The kubelet sends the signal within this time of the deletion (or of the end of the hook), ns; 0.38 s was seen on a
+/// busy node.
+const KUBELET_TAKES: i64 = SECOND / 2;
 
-/// Bounds of the moment of the signal: after the deletion and the hook, before the first sign of a drain and the end.
+/// A deletion takes effect this much before its watch event arrives, ns.
+const BEFORE_SEEN: i64 = SECOND / 5;
+
+/// A line about the shutdown is written within this time of the signal, ns.
+const LOGGED_WITHIN: i64 = SECOND / 2;
+
+/// Bounds of the moment of the signal: after the deletion and the hook, before the shutdown is logged and the end.
+/// Other signs of a drain do not bound it: a hook may have caused them.
 pub(crate) fn signal(pod: &Pod, deletion: &Deletion, signs: &[DrainSign]) -> Interval {
-    let earliest = deletion.requested.lo.max(deletion.seen.plus_nanos(-SECOND / 5));
-    let grace = deletion.grace * SECOND;
-    let (lo, hi) = match &pod.pre_stop {
-        None => (earliest, deletion.seen.plus_nanos(KUBELET_TAKES)),
-        Some(hook) => match hook.sleep_seconds {
-            Some(s) => {
-                let hook = s.saturating_mul(SECOND).min(grace);
-                (
-                    earliest.plus_nanos(hook),
-                    deletion.seen.plus_nanos(hook + KUBELET_TAKES),
-                )
-            }
-            None => (earliest, deletion.deadline.hi.plus_nanos(KUBELET_TAKES)),
-        },
-    };
-    let mut at = Interval::new(lo, hi);
-    let ended = pod.end_at().map(|e| e.hi);
-    for bound in signs.iter().map(|s| s.at.hi).min().into_iter().chain(ended) {
+    let mut at = by_spec(pod, deletion);
+    let bounds = signs
+        .iter()
+        .filter(|s| s.kind == LOG || s.kind == EXIT)
+        .map(|s| s.at.hi)
+        .chain(pod.end_at().map(|e| e.hi));
+    for bound in bounds {
         at = Interval::new(at.lo.min(bound), at.hi.min(bound));
     }
-    // A log line that names the shutdown is written within moments of the signal; without a hook of unknown length
-    // it adds nothing, with one it is the only lower bound.
-    let unknown_hook = pod.pre_stop.as_ref().is_some_and(|h| h.sleep_seconds.is_none());
-    if unknown_hook
-        && let Some(log) = signs.iter().find(|s| s.kind == super::signs::LOG)
-    {
-        let lo = log.at.lo.plus_nanos(-SECOND / 2).clamp(at.lo, at.hi);
-        at = Interval::new(lo, at.hi);
+    // With a hook of unknown length, a line about the shutdown is the only lower bound.
+    let unknown_hook = pod
+        .pre_stop
+        .as_ref()
+        .is_some_and(|h| h.sleep_seconds.is_none());
+    match signs.iter().find(|s| s.kind == LOG) {
+        Some(log) if unknown_hook => {
+            let lo = log.at.lo.plus_nanos(-LOGGED_WITHIN).clamp(at.lo, at.hi);
+            Interval::new(lo, at.hi)
+        }
+        _ => at,
     }
-    at
+}
+
+/// What the manifest says: after the hook, which ends with the grace at the latest.
+fn by_spec(pod: &Pod, deletion: &Deletion) -> Interval {
+    let earliest = deletion
+        .requested
+        .lo
+        .max(deletion.seen.plus_nanos(-BEFORE_SEEN));
+    let latest = deletion.seen.plus_nanos(KUBELET_TAKES);
+    match hook_nanos(pod, deletion) {
+        Some(hook) => Interval::new(earliest.plus_nanos(hook), latest.plus_nanos(hook)),
+        None => Interval::new(earliest, deletion.deadline.hi.plus_nanos(KUBELET_TAKES)),
+    }
+}
+
+/// How long the hook takes, ns; `None` when only its end tells.
+fn hook_nanos(pod: &Pod, deletion: &Deletion) -> Option<i64> {
+    let grace = deletion.grace.saturating_mul(SECOND);
+    match &pod.pre_stop {
+        None => Some(0),
+        Some(hook) => hook
+            .sleep_seconds
+            .map(|s| s.saturating_mul(SECOND).clamp(0, grace)),
+    }
 }
 
 /// The likeliest moment: right after the deletion or the hook; with a hook of unknown length, the first sign.
-pub(crate) fn likeliest(pod: &Pod, deletion: &Deletion, bounds: Interval) -> RunOffset {
-    let hook = match &pod.pre_stop {
-        None => 0,
-        Some(h) => match h.sleep_seconds {
-            Some(s) => s.saturating_mul(SECOND).min(deletion.grace * SECOND),
-            None => return bounds.hi,
-        },
+pub(crate) fn likeliest(
+    pod: &Pod,
+    deletion: &Deletion,
+    bounds: Interval,
+    signs: &[DrainSign],
+) -> RunOffset {
+    let at = match hook_nanos(pod, deletion) {
+        Some(hook) => deletion.seen.plus_nanos(hook),
+        None => signs
+            .iter()
+            .map(|s| s.at.hi)
+            .fold(deletion.deadline.hi, RunOffset::min),
     };
-    deletion.seen.plus_nanos(hook).clamp(bounds.lo, bounds.hi)
+    at.clamp(bounds.lo, bounds.hi)
 }

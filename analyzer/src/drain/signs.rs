@@ -88,7 +88,8 @@ fn connection_close(
     Some(DrainSign {
         at: Interval::at(*at),
         kind: CONNECTION_CLOSE,
-        what: "it answered with `Connection: close` where the request had not asked for it".to_owned(),
+        what: "it answered with `Connection: close` where the request had not asked for it"
+            .to_owned(),
     })
 }
 

@@ -13,10 +13,7 @@ const SECOND: i64 = 1_000_000_000;
 const NARROW: i64 = 5;
 
 /// `slow_termination`: it ended by itself with hardly a margin to SIGKILL.
-pub(super) fn slow_termination(
-    blamed: &dyn Fn(&str) -> bool,
-    cx: &Context<'_>,
-) -> Option<Finding> {
+pub(super) fn slow_termination(blamed: &dyn Fn(&str) -> bool, cx: &Context<'_>) -> Option<Finding> {
     let slow: Vec<(PodIx, i64)> = cx
         .timeline
         .terminating()

@@ -32,7 +32,10 @@ pub(super) fn bad_ends(bursts: &[Burst], cx: &Context<'_>) -> Vec<Finding> {
             }
         }
     }
-    groups.iter().map(|(j, pods)| finding(j, pods, cx)).collect()
+    groups
+        .iter()
+        .map(|(j, pods)| finding(j, pods, cx))
+        .collect()
 }
 
 /// The end came while we watched: not one of which the first list already told.

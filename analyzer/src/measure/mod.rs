@@ -49,7 +49,10 @@ pub(crate) fn measure(
         .indices()
         .map(|ix| {
             let mine = failures.get(&ix).map_or(&[][..], Vec::as_slice);
-            (ix, of_pod(ix, timeline.pod(ix), mine, traffic, drains.get(&ix)))
+            (
+                ix,
+                of_pod(ix, timeline.pod(ix), mine, traffic, drains.get(&ix)),
+            )
         })
         .collect()
 }
@@ -96,12 +99,7 @@ fn own_end(pod: &Pod, drain: &Drain) -> Option<i64> {
 }
 
 /// Requests on the pod at `t`: dispatched before, over after.
-fn in_flight(
-    ix: PodIx,
-    failures: &[&Failure],
-    traffic: &Traffic<'_>,
-    t: RunOffset,
-) -> u64 {
+fn in_flight(ix: PodIx, failures: &[&Failure], traffic: &Traffic<'_>, t: RunOffset) -> u64 {
     let spans = |began: Option<RunOffset>, ended: Option<RunOffset>| {
         began.is_some_and(|b| b <= t) && ended.is_some_and(|e| t < e)
     };

@@ -1,8 +1,6 @@
 //! Every pod as the report shows it.
 
-use crate::analysis::{
-    EndpointState, LogMark, Ms, MsInterval, MsLength, PodExit, PodReport, Sign,
-};
+use crate::analysis::{EndpointState, LogMark, Ms, MsInterval, MsLength, PodExit, PodReport, Sign};
 use crate::context::Context;
 use crate::timeline::{ContainerEnd, EndpointSpan, PodIx, Voice};
 
@@ -53,9 +51,9 @@ fn report(ix: PodIx, cx: &Context<'_>) -> PodReport {
         failed: m.failed,
         exit: pod.end.as_ref().map(exit),
         earlier_exits: pod.earlier_ends.iter().map(exit).collect(),
-        margin_to_deadline_ms: deletion.zip(pod.end.as_ref()).map(|(d, e)| {
-            MsLength(d.deadline.hi.nanos_since(e.point()))
-        }),
+        margin_to_deadline_ms: deletion
+            .zip(pod.end.as_ref())
+            .map(|(d, e)| MsLength(d.deadline.hi.nanos_since(e.point()))),
         log_marks: log_marks(ix, cx),
     }
 }
@@ -97,9 +95,7 @@ fn log_marks(ix: PodIx, cx: &Context<'_>) -> Vec<LogMark> {
                 Voice::Shutdown | Voice::Forced if leaving.is_some_and(|f| l.at >= f) => {
                     "shutdown".to_owned()
                 }
-                Voice::PackageManager if leaving.is_some_and(|f| l.at >= f) => {
-                    "wrapper".to_owned()
-                }
+                Voice::PackageManager if leaving.is_some_and(|f| l.at >= f) => "wrapper".to_owned(),
                 _ => return None,
             };
             Some(LogMark {

@@ -14,9 +14,7 @@ pub(super) fn last_new_connection(
     failures: &[&Failure],
     traffic: &Traffic<'_>,
 ) -> Option<RunOffset> {
-    let answered = traffic
-        .pod(ix)
-        .and_then(|k| k.answered_new.last().copied());
+    let answered = traffic.pod(ix).and_then(|k| k.answered_new.last().copied());
     let attempted = failures
         .iter()
         .filter(|f| {
@@ -26,5 +24,7 @@ pub(super) fn last_new_connection(
         })
         .map(|f| f.began)
         .max();
-    answered.max(attempted).filter(|t| *t > deletion.requested.hi)
+    answered
+        .max(attempted)
+        .filter(|t| *t > deletion.requested.hi)
 }

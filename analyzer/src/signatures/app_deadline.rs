@@ -36,7 +36,10 @@ fn weigh_app_deadline(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     facts::best(case, |p| {
         Some(
             common("app_deadline", case, p, cx)
-                .require(1.0, code_is(p, cx, |code| code == 0 || code == 143, "gave up by itself"))
+                .require(
+                    1.0,
+                    code_is(p, cx, |code| code == 0 || code == 143, "gave up by itself"),
+                )
                 .weigh(1.0, 0.0, said_forced(p, cx)),
         )
     })
@@ -51,7 +54,15 @@ fn weigh_forced_exit(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     facts::best(case, |p| {
         Some(
             common("forced_exit", case, p, cx)
-                .require(1.5, code_is(p, cx, |code| code != 0 && code != 143, "was ended by a timer or an error of its own"))
+                .require(
+                    1.5,
+                    code_is(
+                        p,
+                        cx,
+                        |code| code != 0 && code != 143,
+                        "was ended by a timer or an error of its own",
+                    ),
+                )
                 .weigh(1.5, 0.0, said_forced(p, cx)),
         )
     })
@@ -98,8 +109,7 @@ fn between_signal_and_deadline(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) ->
     if ran < RAN {
         return Check::No(format!("the cuts came at the signal of {}", p.name));
     }
-    let killed = drain.ended != EndedAt::Before
-        && p.end.as_ref().is_none_or(|e| e.code == 137);
+    let killed = drain.ended != EndedAt::Before && p.end.as_ref().is_none_or(|e| e.code == 137);
     if killed && case.last(cx) >= d.deadline.lo.plus_nanos(-SECOND / 2) {
         return Check::No(format!("the cuts lie at the deadline of {}", p.name));
     }
@@ -115,12 +125,7 @@ fn between_signal_and_deadline(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) ->
     ))
 }
 
-fn code_is(
-    pod: PodIx,
-    cx: &Context<'_>,
-    fits: impl Fn(i64) -> bool,
-    meaning: &str,
-) -> Check {
+fn code_is(pod: PodIx, cx: &Context<'_>, fits: impl Fn(i64) -> bool, meaning: &str) -> Check {
     match cx.pod(pod).end.as_ref() {
         Some(e) if fits(e.code) => Check::Yes(cx.fact(
             "exit_code",
@@ -129,7 +134,7 @@ fn code_is(
             format!("it ended with {}: it {meaning}", e.words()),
         )),
         Some(e) => Check::No(format!("{} ended with {}", cx.pod(pod).name, e.words())),
-        None => Check::Unseen("its end was not seen".to_owned()),
+        None => Check::Unseen,
     }
 }
 

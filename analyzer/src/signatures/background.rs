@@ -56,7 +56,8 @@ pub(super) fn same_rate_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
         return Check::No("nothing failed like this before the rollout".to_owned());
     }
     let lasted = case.last(cx).nanos_since(case.first(cx)) + AROUND;
-    let expected = cx.baseline.expected(case.kind, lasted);
+    let pod = case.failures(cx).next().and_then(|f| f.pod);
+    let expected = cx.baseline.expected(case.kind, pod, lasted);
     Check::when(
         chance_of_at_least(case.len(), expected) >= USUAL,
         || {
@@ -104,16 +105,13 @@ fn on_an_unchanged_pod(case: &Case<'_>, cx: &Context<'_>) -> Check {
 }
 
 fn an_end_explains(case: &Case<'_>, cx: &Context<'_>) -> Check {
-    let ended = case
-        .suspects
-        .iter()
-        .find(|p| match case.kind {
-            Kind::Cut => case.end_on(**p, cx).is_some(),
-            Kind::Refused | Kind::Vanished | Kind::NoBackend => {
-                down_at(cx.pod(**p), case.first(cx)).is_some()
-            }
-            _ => false,
-        });
+    let ended = case.suspects.iter().find(|p| match case.kind {
+        Kind::Cut => case.end_on(**p, cx).is_some(),
+        Kind::Refused | Kind::Vanished | Kind::NoBackend => {
+            down_at(cx.pod(**p), case.first(cx)).is_some()
+        }
+        _ => false,
+    });
     match ended {
         Some(p) => Check::Yes(cx.fact("an_end_explains", *p, None, "its container ended then")),
         None => Check::No(String::new()),

@@ -47,7 +47,10 @@ fn just_ready(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
             "just_ready",
             pod,
             None,
-            format!("the slow requests began {} after it became Ready", span(n.max(0))),
+            format!(
+                "the slow requests began {} after it became Ready",
+                span(n.max(0))
+            ),
         )),
         _ => Check::No(format!("{} had not just become Ready", p.name)),
     }

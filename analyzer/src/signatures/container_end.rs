@@ -23,12 +23,10 @@ pub(super) fn weigh(
     }
     facts::best(case, |p| {
         let Some(end) = responsible(case, p, cx) else {
-            return Some(
-                Hypothesis::of(name, None).on(p).require(
-                    0.0,
-                    Check::No(format!("no container of {} ended then", cx.pod(p).name)),
-                ),
-            );
+            return Some(Hypothesis::of(name, None).on(p).require(
+                0.0,
+                Check::No(format!("no container of {} ended then", cx.pod(p).name)),
+            ));
         };
         Some(
             Hypothesis::of(name, None)
@@ -80,9 +78,11 @@ pub(super) fn killing_event(
     let p = cx.pod(pod);
     let grace = p.spec_grace.unwrap_or(30).clamp(0, 100_000) * SECOND;
     p.killing.iter().copied().find(|k| {
-        let about_this = *k <= end.seen.plus_nanos(SECOND)
-            && end.at.lo.plus_nanos(-grace - 5 * SECOND) <= *k;
-        let of_deletion = p.deletion_seen().is_some_and(|d| d.plus_nanos(-SECOND) <= *k);
+        let about_this =
+            *k <= end.seen.plus_nanos(SECOND) && end.at.lo.plus_nanos(-grace - 5 * SECOND) <= *k;
+        let of_deletion = p
+            .deletion_seen()
+            .is_some_and(|d| d.plus_nanos(-SECOND) <= *k);
         about_this && !of_deletion
     })
 }

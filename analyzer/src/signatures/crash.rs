@@ -42,13 +42,15 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
 }
 
 fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
-    let end = group
-        .pods
-        .iter()
-        .find_map(|p| cx.pod(*p).ends().find(|e| container_end::before_deletion(*p, e, cx)));
-    let words = end.map_or_else(|| "its container ended".to_owned(), |e| {
-        format!("its container ended by itself with {}", e.words())
+    let end = group.pods.iter().find_map(|p| {
+        cx.pod(*p)
+            .ends()
+            .find(|e| container_end::before_deletion(*p, e, cx))
     });
+    let words = end.map_or_else(
+        || "its container ended".to_owned(),
+        |e| format!("its container ended by itself with {}", e.words()),
+    );
     format!(
         "{} on {}: {words}{}, no deletion had asked for it",
         facts::harm(group, cx),

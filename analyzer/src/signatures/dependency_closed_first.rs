@@ -33,7 +33,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .weigh(1.0, 0.0, mixed(case, p, cx))
                 .weigh(1.0, 0.5, quick(case, p, cx))
                 .weigh(0.5, 0.0, facts::drain_sign(p, cx))
-                .oppose(2.5, super::background::same_rate_before(case, cx)),
+                .oppose(3.5, super::background::same_rate_before(case, cx)),
         )
     })
     .into_iter()
@@ -43,12 +43,14 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
 /// The error is the application's own, from a pod that is being deleted and still alive.
 fn answered_itself(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let p = cx.pod(pod);
-    if p.end_at().is_some_and(|e| e.hi.plus_nanos(SECOND) < case.last(cx)) {
+    if p.end_at()
+        .is_some_and(|e| e.hi.plus_nanos(SECOND) < case.last(cx))
+    {
         return Check::No(format!("{} had ended", p.name));
     }
     let named = case.failures(cx).any(|f| f.pod == Some(pod));
     if !named {
-        return Check::Unseen("nothing names the pod that answered".to_owned());
+        return Check::Unseen;
     }
     let Kind::AppStatus(status) = case.kind else {
         return Check::No("no status".to_owned());

@@ -155,10 +155,7 @@ fn closed_early(pod: PodIx, cx: &Context<'_>) -> Check {
     }
     match drain.first_sign() {
         Some(sign) => Check::Yes(cx.fact("drain_sign", pod, Some(sign.at), &sign.what)),
-        None => Check::No(format!(
-            "{} neither ended early nor showed a drain",
-            p.name
-        )),
+        None => Check::No(format!("{} neither ended early nor showed a drain", p.name)),
     }
 }
 
@@ -172,9 +169,9 @@ fn deliberate_code(pod: PodIx, cx: &Context<'_>) -> Check {
             "it ended with code 0: of its own will, at once",
         )),
         // Death by the signal's default action: neither for nor against.
-        Some(e) if e.code == 143 => Check::Unseen(String::new()),
+        Some(e) if e.code == 143 => Check::Unseen,
         Some(e) => Check::No(format!("{name} ended with {}", e.words())),
-        None => Check::Unseen("no end".to_owned()),
+        None => Check::Unseen,
     }
 }
 
@@ -238,7 +235,10 @@ fn cut_while_it_lived_on(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check
         .zip(case.failures(cx))
         .all(|(r, f)| super::keepalive_race::broke_at_once(r, f))
     {
-        return Check::No("the requests were in flight, not on connections that broke as they were written".to_owned());
+        return Check::No(
+            "the requests were in flight, not on connections that broke as they were written"
+                .to_owned(),
+        );
     }
     Check::Yes(cx.fact(
         "idle_connections_closed",
@@ -254,14 +254,21 @@ fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
     let they = if facts::plural(group) { "they" } else { "it" };
     match group.detail {
         Some("in_flight_cut") => {
-            format!("{harm} on {who}: {they} ended at SIGTERM without waiting for what was in flight")
+            format!(
+                "{harm} on {who}: {they} ended at SIGTERM without waiting for what was in flight"
+            )
         }
         Some("idle_close") => format!(
             "{harm} on {who}: {they} closed kept connections at SIGTERM as the next request was written on them"
         ),
         _ => {
             let lag = advice::longest_lag(group.pods, cx)
-                .map(|l| format!(" and new connections came for {} after the deletion", span(l.nanos)))
+                .map(|l| {
+                    format!(
+                        " and new connections came for {} after the deletion",
+                        span(l.nanos)
+                    )
+                })
                 .unwrap_or_default();
             let closed = group
                 .pods

@@ -5,8 +5,8 @@ use rollscope_records::RunOffset;
 use super::weighing::Check;
 use super::{Case, Group};
 use crate::context::Context;
-use crate::drain::{Drain, EndedAt};
-use crate::timeline::{ContainerEnd, LogLine, PodIx, Voice};
+use crate::drain::{CONNECTION_CLOSE, Drain, EndedAt, LOG, READINESS};
+use crate::timeline::{LogLine, PodIx, Voice};
 use crate::traffic::Kind;
 use crate::words::{count, names, span};
 
@@ -17,7 +17,7 @@ pub(super) const SECOND: i64 = 1000 * MS;
 pub(super) const BEFORE_SEEN: i64 = 150 * MS;
 
 /// An end within this time of the signal is one at the signal, ns.
-pub(super) const AT_SIGNAL: i64 = 1500 * MS;
+pub(super) const AT_SIGNAL: i64 = SECOND;
 
 /// The failures came after the pod's deletion.
 pub(super) fn after_deletion(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
@@ -50,7 +50,7 @@ pub(super) fn killed_at_deadline(pod: PodIx, cx: &Context<'_>) -> Check {
         return Check::No(format!("{} was not being deleted when it ended", p.name));
     };
     let Some(end) = p.end.as_ref() else {
-        return Check::Unseen("its end was not seen".to_owned());
+        return Check::Unseen;
     };
     if end.code != 137 {
         return Check::No(format!("{} was not killed: {}", p.name, end.words()));
@@ -128,11 +128,20 @@ pub(super) fn drain_sign(pod: PodIx, cx: &Context<'_>) -> Check {
             cx.pod(pod).name,
             silence(drain)
         )),
-        None => Check::Unseen(format!(
-            "no sign of a drain was seen, and none could be: {}; {}",
-            drain.readiness.why(),
-            drain.log.why()
-        )),
+        None => Check::Unseen,
+    }
+}
+
+/// The application itself reacted to the signal: by its readiness, its answers or its log.
+pub(super) fn reacted(pod: PodIx, cx: &Context<'_>) -> Check {
+    let sign = cx.drain(pod).and_then(|d| {
+        d.signs
+            .iter()
+            .find(|s| s.kind == READINESS || s.kind == CONNECTION_CLOSE || s.kind == LOG)
+    });
+    match sign {
+        Some(s) => Check::Yes(cx.fact("reacted", pod, Some(s.at), &s.what)),
+        None => Check::No(format!("{} did not react", cx.pod(pod).name)),
     }
 }
 
@@ -198,7 +207,7 @@ pub(super) fn app_said(pod: PodIx, cx: &Context<'_>) -> Check {
             "the log of {} was followed and the application says nothing of a shutdown in it",
             cx.pod(pod).name
         )),
-        None => Check::Unseen("no log".to_owned()),
+        None => Check::Unseen,
     }
 }
 
@@ -210,14 +219,6 @@ pub(super) fn after_signal(pod: PodIx, t: RunOffset, cx: &Context<'_>) -> Option
     } else {
         t.nanos_since(drain.signal.hi).max(0)
     })
-}
-
-/// The end was the container's own, well before the deadline, with a code.
-pub(super) fn early_end<'c>(pod: PodIx, cx: &'c Context<'_>) -> Option<&'c ContainerEnd> {
-    let drain = cx.drain(pod)?;
-    (drain.ended == EndedAt::Before)
-        .then(|| cx.pod(pod).end.as_ref())
-        .flatten()
 }
 
 /// The pod's end came within moments of the signal.
@@ -239,7 +240,10 @@ pub(super) fn ended_at_signal(pod: PodIx, within: i64, cx: &Context<'_>) -> Chec
             ),
         ))
     } else {
-        Check::No(format!("{name} lived on for {} after the signal", span(after)))
+        Check::No(format!(
+            "{name} lived on for {} after the signal",
+            span(after)
+        ))
     }
 }
 

@@ -52,7 +52,8 @@ pub(crate) fn judge(case: &Case<'_>, cx: &Context<'_>) -> Judgement {
     }
     let mut possible: Vec<usize> = best_of.into_values().collect();
     possible.sort_unstable();
-    let total: f64 = possible.iter().map(|i| all[*i].score.exp()).sum::<f64>() + UNKNOWN_SCORE.exp();
+    let total: f64 =
+        possible.iter().map(|i| all[*i].score.exp()).sum::<f64>() + UNKNOWN_SCORE.exp();
     let share = |h: &Hypothesis| h.score.exp() / total;
     let verdict = match possible.first().map(|i| &all[*i]) {
         Some(best) if best.score > UNKNOWN_SCORE => {
@@ -83,7 +84,14 @@ pub(crate) fn judge(case: &Case<'_>, cx: &Context<'_>) -> Judgement {
         .filter(|r| !names(&verdict, &r.cause))
         .chain(weaker.collect::<Vec<_>>());
     let ruled_out = unique(ruled_out);
-    hidden(Judgement { ruled_out, ..verdict }, case, cx)
+    hidden(
+        Judgement {
+            ruled_out,
+            ..verdict
+        },
+        case,
+        cx,
+    )
 }
 
 fn names(verdict: &Judgement, cause: &str) -> bool {
@@ -190,16 +198,20 @@ fn hidden(mut verdict: Judgement, case: &Case<'_>, cx: &Context<'_>) -> Judgemen
     let sources = ["watch/Pod", "watch/EndpointSlice", "logs"];
     let gap = sources.iter().find_map(|s| {
         // Margins of a second: what is seen late is hidden by a gap that begins late.
-        let hidden = cx
-            .gaps
-            .first(s, from.plus_nanos(-1_000_000_000), last.plus_nanos(1_000_000_000))?;
+        let hidden = cx.gaps.first(
+            s,
+            from.plus_nanos(-1_000_000_000),
+            last.plus_nanos(1_000_000_000),
+        )?;
         Some((*s, hidden))
     });
     if let Some((source, (at, _))) = gap {
         verdict.evidence.push(general(
             "gap",
             Some(at),
-            format!("{source} has a gap over this time: what would decide may have been lost in it"),
+            format!(
+                "{source} has a gap over this time: what would decide may have been lost in it"
+            ),
         ));
         verdict.cause = INDETERMINATE.to_owned();
     }

@@ -73,7 +73,7 @@ fn nothing_changed(case: &Case<'_>, cx: &Context<'_>) -> Check {
         }
     }
     if case.suspects.is_empty() && cx.timeline.pods.is_empty() {
-        return Check::Unseen("the pods were not observed".to_owned());
+        return Check::Unseen;
     }
     Check::Yes(general(
         "pod_healthy",
@@ -87,7 +87,7 @@ fn nothing_changed(case: &Case<'_>, cx: &Context<'_>) -> Check {
 fn at_a_limit(case: &Case<'_>, cx: &Context<'_>) -> Check {
     let idle: Vec<i64> = case.requests(cx).filter_map(|r| r.idle).collect();
     let (Some(lo), Some(hi)) = (idle.iter().min(), idle.iter().max()) else {
-        return Check::Unseen("idle times were not recorded".to_owned());
+        return Check::Unseen;
     };
     if *lo < 500 * MS {
         return Check::No("the connections had hardly been idle".to_owned());

@@ -21,10 +21,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 const ROUTING_LAG: i64 = SECOND;
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
-    if !matches!(
-        case.kind,
-        Kind::Refused | Kind::NoBackend | Kind::Vanished
-    ) {
+    if !matches!(case.kind, Kind::Refused | Kind::NoBackend | Kind::Vanished) {
         return Vec::new();
     }
     let said = Check::when(
@@ -48,7 +45,10 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
 /// No endpoint was ready at some moment from a little before the first failure to the last.
 pub(super) fn none_ready(case: &Case<'_>, cx: &Context<'_>) -> Check {
     let (first, last) = (case.first(cx), case.last(cx));
-    match cx.timeline.fewest_ready(first.plus_nanos(-ROUTING_LAG), last) {
+    match cx
+        .timeline
+        .fewest_ready(first.plus_nanos(-ROUTING_LAG), last)
+    {
         Some(0) => Check::Yes(general(
             "none_ready",
             Some(first),
@@ -65,10 +65,7 @@ pub(super) fn none_ready(case: &Case<'_>, cx: &Context<'_>) -> Check {
 /// Nothing that was sent meanwhile on a new connection was answered.
 fn every_lane(case: &Case<'_>, cx: &Context<'_>) -> Check {
     let (first, last) = (case.first(cx), case.last(cx));
-    let from = cx
-        .traffic
-        .requests
-        .partition_point(|r| r.scheduled < first);
+    let from = cx.traffic.requests.partition_point(|r| r.scheduled < first);
     let answered = cx.traffic.requests[from..]
         .iter()
         .take_while(|r| r.scheduled <= last)

@@ -56,14 +56,7 @@ fn is_new(pod: PodIx, cx: &Context<'_>) -> Check {
     let p = cx.pod(pod);
     Check::when(
         !p.listed,
-        || {
-            cx.fact(
-                "new_pod",
-                pod,
-                None,
-                "it was created during the run",
-            )
-        },
+        || cx.fact("new_pod", pod, None, "it was created during the run"),
         &format!("{} is not new", p.name),
     )
 }
@@ -72,9 +65,7 @@ fn ready_before(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let p = cx.pod(pod);
     let first = case.first(cx);
     match p.first_ready() {
-        Some(r)
-            if r.plus_nanos(-BEFORE_SEEN) <= first && first.nanos_since(r) < STARTING =>
-        {
+        Some(r) if r.plus_nanos(-BEFORE_SEEN) <= first && first.nanos_since(r) < STARTING => {
             Check::Yes(cx.fact(
                 "just_ready",
                 pod,
@@ -85,18 +76,15 @@ fn ready_before(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
                 ),
             ))
         }
-        Some(r) if r > first => Check::No(format!(
-            "{} was not Ready when the failures began",
-            p.name
-        )),
-        Some(_) => Check::No(format!("{} had long been Ready", p.name)),
-        None if cx.timeline.readiness_recorded => {
-            Check::No(format!("{} was not Ready", p.name))
+        Some(r) if r > first => {
+            Check::No(format!("{} was not Ready when the failures began", p.name))
         }
+        Some(_) => Check::No(format!("{} had long been Ready", p.name)),
+        None if cx.timeline.readiness_recorded => Check::No(format!("{} was not Ready", p.name)),
         None if p.running.is_none_or(|r| r > first) => {
             Check::No(format!("{} did not run when the failures began", p.name))
         }
-        None => Check::Unseen("readiness is not in the recording".to_owned()),
+        None => Check::Unseen,
     }
 }
 
@@ -107,11 +95,20 @@ fn had_not_answered(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         let named = case.failures(cx).all(|f| f.pod == Some(pod));
         return Check::when(
             named,
-            || cx.fact("answered_errors", pod, None, "it answered the errors itself"),
+            || {
+                cx.fact(
+                    "answered_errors",
+                    pod,
+                    None,
+                    "it answered the errors itself",
+                )
+            },
             "nothing says that it answered the errors",
         );
     }
-    let before = traffic.and_then(|t| t.answered_new.first()).filter(|a| **a < first);
+    let before = traffic
+        .and_then(|t| t.answered_new.first())
+        .filter(|a| **a < first);
     match before {
         Some(_) => Check::No(format!(
             "{} had answered new connections before",
@@ -231,7 +228,11 @@ fn old_pod_leaving(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
 }
 
 fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
-    let it = if facts::plural(group) { "they were" } else { "it was" };
+    let it = if facts::plural(group) {
+        "they were"
+    } else {
+        "it was"
+    };
     format!(
         "{} by {}: {it} in the endpoints before the server could answer",
         facts::harm(group, cx),

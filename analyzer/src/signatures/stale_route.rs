@@ -22,10 +22,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 };
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
-    if !matches!(
-        case.kind,
-        Kind::Refused | Kind::Vanished | Kind::NoBackend
-    ) {
+    if !matches!(case.kind, Kind::Refused | Kind::Vanished | Kind::NoBackend) {
         return Vec::new();
     }
     facts::best(case, |p| {

@@ -21,7 +21,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 };
 
 /// A wrapper that ends at the signal may need this long to do so, ns.
-const WRAPPER_TAKES: i64 = 3 * SECOND;
+const WRAPPER_TAKES: i64 = 3 * SECOND / 2;
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     let behind_balancer = !cx.traffic.pinned && matches!(case.kind, Kind::Refused | Kind::Vanished);
@@ -59,7 +59,7 @@ fn half_forwarded(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .require(1.0, facts::ended_at_signal(pod, WRAPPER_TAKES, cx))
         .require(1.0, at_or_after_end(case, pod, cx))
         .forbid(facts::oom(case, pod, cx))
-        .forbid(facts::app_said(pod, cx))
+        .forbid(facts::reacted(pod, cx))
         .weigh(3.0, 2.0, wrapper_lines(pod, cx))
         .weigh(0.5, 1.5, not_zero(pod, cx))
 }
@@ -73,7 +73,7 @@ fn stayed_ready(pod: PodIx, cx: &Context<'_>) -> Check {
             None,
             format!("it stayed Ready to the end although {}", d.readiness.why()),
         )),
-        _ => Check::Unseen("readiness was not watched".to_owned()),
+        _ => Check::Unseen,
     }
 }
 
@@ -85,7 +85,7 @@ fn log_silent(pod: PodIx, cx: &Context<'_>) -> Check {
             None,
             format!("{} and has no line about a shutdown", d.log.why()),
         )),
-        _ => Check::Unseen("no log".to_owned()),
+        _ => Check::Unseen,
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn served_to_the_end(pod: PodIx, cx: &Context<'_>) -> Check {
         cx.pod(pod).deletion.as_ref(),
         cx.traffic.pod(pod),
     ) else {
-        return Check::Unseen(String::new());
+        return Check::Unseen;
     };
     let late = (end.hi.nanos_since(d.seen) / 4).min(3 * SECOND);
     let n = traffic.reused_between(end.lo.plus_nanos(-late), end.hi);
@@ -122,7 +122,7 @@ fn wrapper_lines(pod: PodIx, cx: &Context<'_>) -> Check {
             "the log of {} has no line of npm or its like",
             cx.pod(pod).name
         )),
-        Check::No(why) => Check::Unseen(why),
+        Check::No(_) => Check::Unseen,
         other => other,
     }
 }
@@ -175,7 +175,7 @@ fn not_zero(pod: PodIx, cx: &Context<'_>) -> Check {
             Some(e.at),
             format!("it ended with {}", e.words()),
         )),
-        None => Check::Unseen(String::new()),
+        None => Check::Unseen,
     }
 }
 
@@ -184,7 +184,11 @@ fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
     let who = facts::who(group, cx);
     let plural = facts::plural(group);
     if group.detail == Some("half_forwarded") {
-        let it = if plural { "their servers" } else { "its server" };
+        let it = if plural {
+            "their servers"
+        } else {
+            "its server"
+        };
         return format!(
             "{harm} on {who}: SIGTERM ended the wrapper that runs as PID 1, and {it} died with it instead of draining"
         );
@@ -195,7 +199,11 @@ fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
         .filter_map(|p| cx.pod(*p).grace_seconds())
         .max()
         .unwrap_or(0);
-    let (they, their) = if plural { ("they", "their") } else { ("it", "its") };
+    let (they, their) = if plural {
+        ("they", "their")
+    } else {
+        ("it", "its")
+    };
     format!(
         "{harm} on {who}: SIGTERM never reached the server, {they} served on for {their} whole grace of {grace} s and died of SIGKILL"
     )
@@ -206,7 +214,9 @@ fn advice(group: &Group<'_>, cx: &Context<'_>) -> Vec<Advice> {
         field: "spec.template.spec.containers[].command".to_owned(),
         text: "run the server itself as PID 1: exec form (`[\"node\", \"server.js\"]`), `exec` in the shell's last command, or an init (tini) that forwards signals; not `sh -c` or `npm start`".to_owned(),
     }];
-    all.push(advice::program("install a SIGTERM handler: PID 1 has no default action for signals"));
+    all.push(advice::program(
+        "install a SIGTERM handler: PID 1 has no default action for signals",
+    ));
     if group.detail == Some("half_forwarded") {
         all.push(advice::pre_stop(cx));
     }

@@ -1,7 +1,7 @@
 //! Sentences for verdicts that name no single cause.
 
-use super::facts;
 use super::Group;
+use super::facts;
 use super::judge::{INDETERMINATE, SEVERAL, UNKNOWN};
 use crate::context::Context;
 

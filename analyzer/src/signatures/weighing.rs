@@ -9,8 +9,8 @@ pub(crate) enum Check {
     Yes(Evidence),
     /// It is not so; why.
     No(String),
-    /// It could not be seen; why.
-    Unseen(String),
+    /// It could not be seen.
+    Unseen,
 }
 
 /// A cause (and its face) under trial.
@@ -54,14 +54,9 @@ impl Hypothesis {
                 self.evidence.push(fact);
             }
             Check::No(why) => self.rule_out(why),
-            Check::Unseen(_) => {}
+            Check::Unseen => {}
         }
         self
-    }
-
-    /// Evidence that speaks for it; its certain absence speaks half as much against it.
-    pub(crate) fn support(self, weight: f64, check: Check) -> Self {
-        self.weigh(weight, weight / 2.0, check)
     }
 
     /// Evidence that speaks for it with `yes`; its certain absence speaks against it with `no`.
@@ -74,10 +69,11 @@ impl Hypothesis {
             Check::No(why) => {
                 self.score -= no;
                 if no > 0.0 && !why.is_empty() {
-                    self.against.push(crate::context::general("missing", None, why));
+                    self.against
+                        .push(crate::context::general("missing", None, why));
                 }
             }
-            Check::Unseen(_) => {}
+            Check::Unseen => {}
         }
         self
     }

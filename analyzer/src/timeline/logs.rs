@@ -136,12 +136,7 @@ fn own_names(recording: &Recording) -> Vec<String> {
         .collect()
 }
 
-fn voice(
-    line: &str,
-    marks: &[(String, Regex)],
-    pod: &str,
-    own_names: &[String],
-) -> Option<Voice> {
+fn voice(line: &str, marks: &[(String, Regex)], pod: &str, own_names: &[String]) -> Option<Voice> {
     if let Some((name, _)) = marks.iter().find(|(_, regex)| regex.is_match(line)) {
         return Some(Voice::Mark(name.clone()));
     }
@@ -170,9 +165,16 @@ fn voice(
 
 fn of_package_manager(text: &str) -> bool {
     let text = text.trim_start();
-    ["npm ", "npm:", "yarn ", "pnpm ", "error command failed", "lifecycle"]
-        .iter()
-        .any(|p| text.starts_with(p))
+    [
+        "npm ",
+        "npm:",
+        "yarn ",
+        "pnpm ",
+        "error command failed",
+        "lifecycle",
+    ]
+    .iter()
+    .any(|p| text.starts_with(p))
         || text.contains("elifecycle")
 }
 
@@ -224,7 +226,12 @@ const SHUTDOWN: [&str; 26] = [
     "readiness off",
 ];
 
-const LISTENING: [&str; 4] = ["listening", "listen on", "server started", "accepting connections"];
+const LISTENING: [&str; 4] = [
+    "listening",
+    "listen on",
+    "server started",
+    "accepting connections",
+];
 
 #[cfg(test)]
 mod tests {
@@ -254,14 +261,26 @@ mod tests {
 
     #[test]
     fn lines_of_npm_and_of_shells_are_not_the_applications() {
-        assert_eq!(heard("npm error signal SIGTERM"), Some(Voice::PackageManager));
-        assert_eq!(heard("npm ERR! command sh -c node server.js"), Some(Voice::PackageManager));
-        assert_eq!(heard("sh: line 1: 7 Terminated  node server.js (SIGTERM)"), None);
+        assert_eq!(
+            heard("npm error signal SIGTERM"),
+            Some(Voice::PackageManager)
+        );
+        assert_eq!(
+            heard("npm ERR! command sh -c node server.js"),
+            Some(Voice::PackageManager)
+        );
+        assert_eq!(
+            heard("sh: line 1: 7 Terminated  node server.js (SIGTERM)"),
+            None
+        );
     }
 
     #[test]
     fn a_forced_exit_is_told_from_a_shutdown() {
-        assert_eq!(heard("shutdown timeout exceeded, exiting"), Some(Voice::Forced));
+        assert_eq!(
+            heard("shutdown timeout exceeded, exiting"),
+            Some(Voice::Forced)
+        );
     }
 
     #[test]

@@ -44,10 +44,7 @@ pub(crate) fn rollout(ordered: &Ordered<'_>, pods: &[Pod]) -> Rollout {
         .map(|p| p.first_seen)
         .min();
     let seen = first_deletion.into_iter().chain(first_new).min();
-    let start = stage_start(&ordered.stages)
-        .into_iter()
-        .chain(seen)
-        .min();
+    let start = stage_start(&ordered.stages).into_iter().chain(seen).min();
     Rollout {
         start,
         new_hash,

@@ -24,8 +24,8 @@ pub(crate) enum How {
     Connection,
     /// The peer's address is the pod's.
     Peer,
-    /// By time, no other pod was possible.
-    OnlyOne,
+    /// By time: no other pod was possible, or the verdict on the failure names it.
+    ByTime,
     /// It is not known.
     Unknown,
 }
@@ -105,7 +105,12 @@ impl<'a> Traffic<'a> {
 fn named_pods(requests: &[&RequestRecord], timeline: &Timeline) -> Vec<Option<PodIx>> {
     requests
         .iter()
-        .map(|r| r.pod.as_ref().and_then(|p| timeline.by_name.get(p)).copied())
+        .map(|r| {
+            r.pod
+                .as_ref()
+                .and_then(|p| timeline.by_name.get(p))
+                .copied()
+        })
         .collect()
 }
 
@@ -120,10 +125,7 @@ fn connections_stay(requests: &[&RequestRecord], named: &[Option<PodIx>]) -> boo
     })
 }
 
-fn by_connection(
-    requests: &[&RequestRecord],
-    named: &[Option<PodIx>],
-) -> BTreeMap<u64, PodIx> {
+fn by_connection(requests: &[&RequestRecord], named: &[Option<PodIx>]) -> BTreeMap<u64, PodIx> {
     requests
         .iter()
         .zip(named)

@@ -2,8 +2,8 @@
 
 use rollscope_records::{RequestRecord, RunOffset};
 
-use super::kind::Kind;
 use super::How;
+use super::kind::Kind;
 use crate::timeline::PodIx;
 
 /// Index into the failures of a [`Traffic`](super::Traffic).

@@ -40,7 +40,7 @@ pub(crate) fn resolve(f: &mut Failure, traffic: &Traffic<'_>, timeline: &Timelin
         && matches!(f.kind, Kind::Refused | Kind::Vanished | Kind::Cut)
     {
         f.pod = Some(only);
-        f.how = How::OnlyOne;
+        f.how = How::ByTime;
     }
 }
 

@@ -21,7 +21,9 @@ pub(super) fn reasons(g: &Grounds<'_>) -> Vec<String> {
 
 fn ending(g: &Grounds<'_>, all: &mut Vec<String>) {
     match &g.recording.run.end {
-        None => all.push("the recording has no end: the tool was killed before the run was over".to_owned()),
+        None => all.push(
+            "the recording has no end: the tool was killed before the run was over".to_owned(),
+        ),
         Some(end) if end.how == EndKind::StageFailed => all.push(format!(
             "a stage failed: {}",
             end.reason.as_deref().unwrap_or("no reason was recorded")
@@ -104,7 +106,10 @@ fn observation(g: &Grounds<'_>, all: &mut Vec<String>) {
         ));
     }
     for loss in &g.recording.losses {
-        all.push(format!("the recording is damaged: {}: {}", loss.file, loss.what));
+        all.push(format!(
+            "the recording is damaged: {}: {}",
+            loss.file, loss.what
+        ));
     }
     let completed = g
         .recording

@@ -130,6 +130,24 @@ fn connections_that_are_reset_on_arrival_fail_once_each_and_by_what_was_written(
     assert_eq!(run.generator.idle_closes, 0);
 }
 
+#[test]
+fn a_names_addresses_are_tried_in_order_until_one_connects() {
+    let server = crate::server::Server::answering(crate::server::OK);
+    let url = format!("http://localhost:{}", server.address.port());
+    let running = start(&url, load(0.001, vec![get(Lane::New)]), Arc::new(Direct));
+    running.wait(|s| ended(s) >= 1);
+    let run = running.stop(Duration::ZERO);
+    run.check(&server);
+    let request = &run.requests[0];
+    let address = server.address.to_string();
+    assert_eq!(request.outcome, Outcome::Ok, "{request:?}");
+    assert_eq!(request.peer.as_deref(), Some(address.as_str()));
+    // Where ::1 comes first, nobody listens there.
+    let (last, refused) = run.connections.split_last().unwrap();
+    assert_eq!((request.connection, last.requests), (Some(last.id), 1));
+    assert!(refused.iter().all(|c| c.established.is_none()));
+}
+
 /// Fails every attempt with an error number.
 #[derive(Debug)]
 struct Failing(i32);

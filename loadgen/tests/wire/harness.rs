@@ -133,6 +133,12 @@ impl Running {
         self.sink.run(generator)
     }
 
+    /// Stops with a drain that is cut short at once.
+    pub(crate) fn stop_impatiently(self, drain: Duration) -> Run {
+        let generator = block_on(self.load.stop_unless(drain, std::future::ready(())));
+        self.sink.run(generator)
+    }
+
     /// Lets go of the load without stopping it.
     pub(crate) fn forget(self) -> Arc<Sink> {
         self.sink

@@ -145,6 +145,25 @@ fn aborting_records_what_is_in_flight_with_its_phase() {
 }
 
 #[test]
+fn a_drain_that_is_cut_short_aborts_what_is_left() {
+    let server = Server::start(|peer| {
+        if peer.read_request().is_some() {
+            peer.wait_for_end();
+        }
+    });
+    let mut spec = get(Lane::New);
+    spec.deadline = Duration::from_secs(60);
+    let load = load(100.0, vec![spec]);
+    let running = start(&server.url(), load, Arc::new(Direct));
+    running.wait(|s| s.sent >= 3);
+    let begun = Instant::now();
+    let run = running.stop_impatiently(Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    run.check(&server);
+    assert_eq!(run.count(Outcome::Aborted) as u64, run.generator.sent);
+}
+
+#[test]
 fn a_load_that_is_dropped_leaves_its_records() {
     let server = Server::start(|peer| peer.wait_for_end());
     let running = start(

@@ -7,7 +7,9 @@ use rollscope_analyzer::{Analysis, Burst};
 use rollscope_records::{Recording, RequestRecord};
 
 use super::first_screen::span;
-use super::parts::{advice, cause_title, evidence, foreign, outcomes, pod_links, time_link};
+use super::parts::{
+    advice, cause_title, evidence, foreign, outcomes, pod_links, sentence, time_link,
+};
 use super::placement::Placement;
 use crate::text::{count, counted, field, millis};
 
@@ -31,7 +33,7 @@ fn burst(a: &Analysis, b: &Burst, recording: &Recording, placement: &Placement<'
     html! {
         article.burst #{ "burst-" (b.id) } {
             h3 { "#" (b.id) " " (cause_title(&b.cause, b.detail.as_deref())) span.count { (count(b.failed)) " failed" } }
-            p { (foreign(&b.summary)) }
+            p { (sentence(&b.summary)) }
             dl.facts {
                 div { dt { "When" } dd { (time_link(b.from_ms, b.to_ms, &span(b.from_ms, b.to_ms))) } }
                 div { dt { "Pods" } dd { @if b.pods.is_empty() { "not known" } @else { (pod_links(&b.pods, &a.pods)) } } }
@@ -44,7 +46,7 @@ fn burst(a: &Analysis, b: &Burst, recording: &Recording, placement: &Placement<'
                     h4 { "Evidence against" } (evidence(&b.against, "Looked for, none found."))
                     h4 { "Ruled out" }
                     @if b.ruled_out.is_empty() { p.none { "No other cause was weighed." } }
-                    @else { dl.ruled { @for r in &b.ruled_out { div { dt { code { (field(&r.cause)) } } dd { (foreign(&r.why)) } } } } }
+                    @else { dl.ruled { @for r in &b.ruled_out { div { dt { code { (field(&r.cause)) } } dd { (sentence(&r.why)) } } } } }
                 }
             }
             @if !b.advice.is_empty() { h4 { "Change" } (advice(&b.advice)) }

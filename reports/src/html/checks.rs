@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use rollscope_analyzer::{Analysis, Assertion, ClockReport, Finding, GapReport};
 use rollscope_records::{GeneratorRecord, Recording};
 
-use super::parts::{advice, cause_title, evidence, foreign, pod_links};
+use super::parts::{advice, cause_title, evidence, foreign, pod_links, sentence};
 use crate::text::{count, counted, field, length, millis, moment};
 
 /// Findings: what is wrong without a failed request.
@@ -22,7 +22,7 @@ fn finding(f: &Finding, a: &Analysis) -> Markup {
     html! {
         article.burst {
             h3 { (cause_title(&f.cause, f.detail.as_deref())) }
-            p { (foreign(&f.summary)) }
+            p { (sentence(&f.summary)) }
             @if !f.pods.is_empty() { p { (pod_links(&f.pods, &a.pods)) } }
             (evidence(&f.evidence, "No evidence is listed."))
             @if !f.advice.is_empty() { h4 { "Change" } (advice(&f.advice)) }
@@ -94,8 +94,8 @@ fn generator(record: Option<&GeneratorRecord>) -> Markup {
     html! {
         dl.facts {
             div { dt { "Slots" } dd { (count(g.planned)) " planned, " (count(g.sent)) " sent, " (count(g.dropped)) " dropped" } }
-            div { dt { "Behind the schedule" } dd { "p50 " (micros(g.lateness_us.p50)) ", p99 " (micros(g.lateness_us.p99)) ", p99.9 " (micros(g.lateness_us.p999)) ", max " (micros(g.lateness_us.max)) } }
-            div { dt { "Own CPU" } dd { (micros(g.cpu_us)) @if !cpu.is_empty() { " (" (cpu) ")" } } }
+            div { dt { "Behind the schedule" } dd { @if g.lateness_us.max == 0 { "not recorded" } @else { "p50 " (micros(g.lateness_us.p50)) ", p99 " (micros(g.lateness_us.p99)) ", p99.9 " (micros(g.lateness_us.p999)) ", max " (micros(g.lateness_us.max)) } } }
+            div { dt { "Own CPU" } dd { @if g.cpu_us == 0 { "not recorded" } @else { (micros(g.cpu_us)) @if !cpu.is_empty() { " (" (cpu) ")" } } } }
             div { dt { "Most in flight" } dd { (count(g.max_in_flight)) } }
             div { dt { "Idle closes" } dd { (counted(g.idle_closes, "connection", "connections")) " closed by the peer while idle; the request went to a fresh one" } }
             div { dt { "Lost records" } dd { (count(g.lost_records)) } }

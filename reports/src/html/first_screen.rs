@@ -1,9 +1,9 @@
 //! The first screen: verdict, counts, causes and what to change. A reader who stops here knows what to do.
 
 use maud::{Markup, html};
-use rollscope_analyzer::{Analysis, Burst, Ms, VerdictOutcome};
+use rollscope_analyzer::{Analysis, Burst, Ms, MsLength, VerdictOutcome};
 
-use super::parts::{cause_title, foreign, outcomes, pod_links, time_link};
+use super::parts::{advice, cause_title, foreign, knob, outcomes, pod_links, sentence, time_link};
 use crate::causes::{changes, groups, reasons_say_more};
 use crate::text::{count, counted, field, length, millis, rate, seconds, verdict};
 
@@ -136,7 +136,7 @@ fn cause_card(a: &Analysis, group: &[&Burst]) -> Markup {
                 @for burst in told {
                     li {
                         a.burst-link href={ "#burst-" (burst.id) } data-select={ "burst-" (burst.id) } { "#" (burst.id) }
-                        " " (foreign(&burst.summary)) " "
+                        " " (sentence(&burst.summary)) " "
                         small.where {
                             (time_link(burst.from_ms, burst.to_ms, &span(burst.from_ms, burst.to_ms)))
                             @if !burst.pods.is_empty() { " · " (pod_links(&burst.pods, &a.pods)) }
@@ -160,9 +160,9 @@ fn change_card(a: &Analysis) -> Markup {
             h3 { "Change" }
             @if changes.is_empty() { p.none { "No advice: the evidence does not point at one thing to change." } }
             ul.advice {
-                @for (advice, bursts) in changes {
+                @for (change, bursts) in changes {
                     li {
-                        code.knob { (field(&advice.field)) } " " (foreign(&advice.text)) " "
+                        (knob(&change.field)) " " (sentence(&change.text)) " "
                         small.where { "for " @for (i, id) in bursts.iter().enumerate() { @if i > 0 { ", " } a href={ "#burst-" (id) } data-select={ "burst-" (id) } { "#" (id) } } }
                     }
                 }
@@ -198,12 +198,19 @@ fn looked_at(a: &Analysis) -> Markup {
                 li { (counted(deleted.len() as u64, "pod", "pods")) " terminated under load; in flight at the signal: " (in_flight.join(", ")) "." }
             }
             @if let Some(lag) = lags { li { "New connections still reached a terminating pod up to " strong { (length(lag)) } " after the request of its deletion" @if a.requests.failed == 0 { ", and were answered" } "." } }
-            @if let Some(margin) = margins { li { "The tightest end was " strong { (length(margin)) } " before its deadline." } }
-            @if let Some(generator) = &a.generator {
+            @if let Some(margin) = margins { li { (tightest(margin)) } }
+            @if let Some(generator) = a.generator.as_ref().filter(|g| g.lateness_us.max > 0) {
                 li { "The generator was at most " (millis(generator.lateness_us.max as f64 / 1e3)) " late (p99 " (millis(generator.lateness_us.p99 as f64 / 1e3)) ")." }
             }
             li { (gaps(a)) }
         }
+    }
+}
+
+fn tightest(margin: MsLength) -> Markup {
+    html! {
+        @if margin.0 < 0 { "A pod ended " strong { (length(MsLength(-margin.0))) } " after its deadline: it was killed." }
+        @else { "The tightest end was " strong { (length(margin)) } " before its deadline." }
     }
 }
 
@@ -228,7 +235,7 @@ fn quiet_findings(a: &Analysis) -> Markup {
         @if !a.findings.is_empty() {
             details.findings-short open[a.bursts.is_empty()] {
                 summary { (counted(a.findings.len() as u64, "finding", "findings")) " without a failed request" }
-                ul { @for finding in &a.findings { li { (cause_title(&finding.cause, finding.detail.as_deref())) ": " (foreign(&finding.summary)) } } }
+                ul { @for finding in &a.findings { li { (cause_title(&finding.cause, finding.detail.as_deref())) ": " (sentence(&finding.summary)) @if a.bursts.is_empty() { (advice(&finding.advice)) } } } }
             }
         }
     }

@@ -37,6 +37,28 @@ pub(super) fn outcomes<'a>(by_outcome: impl IntoIterator<Item = (&'a String, &'a
     parts.join(", ")
 }
 
+/// A sentence of the analysis; what stands between backticks is code.
+pub(super) fn sentence(text: &str) -> Markup {
+    let text = field(text);
+    let parts: Vec<&str> = text.split('`').collect();
+    html! {
+        bdi {
+            @if parts.len() % 2 == 0 { (text) }
+            @else {
+                @for (i, part) in parts.iter().enumerate() { @if i % 2 == 1 { code { (part) } } @else { (part) } }
+            }
+        }
+    }
+}
+
+/// The name of what to change, breakable after its dots.
+pub(super) fn knob(name: &str) -> Markup {
+    let name = field(name);
+    html! {
+        code.knob { @for (i, part) in name.split('.').enumerate() { @if i > 0 { "." wbr; } (part) } }
+    }
+}
+
 /// A list of evidence; `none` stands where there is none.
 pub(super) fn evidence(items: &[Evidence], none: &str) -> Markup {
     html! {
@@ -45,7 +67,7 @@ pub(super) fn evidence(items: &[Evidence], none: &str) -> Markup {
             ul.evidence {
                 @for item in items {
                     li {
-                        (foreign(&item.text))
+                        (sentence(&item.text))
                         small.where {
                             code { (field(&item.id)) }
                             @if let Some(at) = item.at_ms {
@@ -65,7 +87,7 @@ pub(super) fn advice<'a>(items: impl IntoIterator<Item = &'a Advice>) -> Markup 
     html! {
         ul.advice {
             @for item in items {
-                li { code.knob { (field(&item.field)) } " " (foreign(&item.text)) }
+                li { (knob(&item.field)) " " (sentence(&item.text)) }
             }
         }
     }

@@ -32,7 +32,7 @@ pub(super) fn closing(a: &Analysis, width: usize, color: bool, most: usize) -> V
     while told > 1 && causes[..told].iter().map(|c| c.lines(1)).sum::<usize>() > room {
         told -= 1;
     }
-    lines.extend(share(&causes[..told], room));
+    lines.extend(share(&causes[..told], room, width));
     if groups.len() > told {
         let more = counted((groups.len() - told) as u64, "more cause", "more causes");
         lines.push(fit(&format!("  and {more}: see the timeline"), width));
@@ -139,7 +139,7 @@ fn name_line(group: &[&Burst], largest: &Burst) -> String {
 }
 
 /// The causes in at most `room` lines: where they do not all fit, the longest texts are cut first.
-fn share(causes: &[Cause], room: usize) -> Vec<String> {
+fn share(causes: &[Cause], room: usize, width: usize) -> Vec<String> {
     let mut most = MOST_LINES;
     while most > 1 && causes.iter().map(|c| c.lines(most)).sum::<usize>() > room {
         most -= 1;
@@ -147,7 +147,8 @@ fn share(causes: &[Cause], room: usize) -> Vec<String> {
     let cut = |text: &[String]| {
         let mut kept: Vec<String> = text.iter().take(most).cloned().collect();
         if let (true, Some(last)) = (text.len() > most, kept.last_mut()) {
-            *last = format!("{}…", last.trim_end_matches(|c: char| !c.is_alphanumeric()));
+            let text = last.trim_end_matches(|c: char| !c.is_alphanumeric());
+            *last = fit(&format!("{text}…"), width);
         }
         kept
     };

@@ -23,12 +23,20 @@ pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub(super) fn json(status: StatusCode, value: &Value) -> Response<Body> {
     let mut text = value.to_string();
     text.push('\n');
-    respond(status, "application/json", Full::new(text.into()).boxed_unsync())
+    respond(
+        status,
+        "application/json",
+        Full::new(text.into()).boxed_unsync(),
+    )
 }
 
 /// A text response.
 pub(super) fn text(status: StatusCode, text: &'static str) -> Response<Body> {
-    respond(status, "text/plain; charset=utf-8", Full::new(text.into()).boxed_unsync())
+    respond(
+        status,
+        "text/plain; charset=utf-8",
+        Full::new(text.into()).boxed_unsync(),
+    )
 }
 
 /// A response that goes on.
@@ -38,7 +46,11 @@ pub(super) fn stream(
 ) -> Response<Body> {
     use futures::StreamExt;
     let frames = pieces.map(|piece| Ok(Frame::data(piece)));
-    respond(StatusCode::OK, content_type, StreamBody::new(frames).boxed_unsync())
+    respond(
+        StatusCode::OK,
+        content_type,
+        StreamBody::new(frames).boxed_unsync(),
+    )
 }
 
 fn respond(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
@@ -46,9 +58,14 @@ fn respond(status: StatusCode, content_type: &'static str, body: Body) -> Respon
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, private"),
+    );
     // The second in which this very response is made: clients estimate the clock's offset from it.
-    let now = Timestamp::now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    let now = Timestamp::now()
+        .strftime("%a, %d %b %Y %H:%M:%S GMT")
+        .to_string();
     if let Ok(now) = HeaderValue::from_str(&now) {
         headers.insert(header::DATE, now);
     }

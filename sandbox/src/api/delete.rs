@@ -45,7 +45,12 @@ pub(super) fn delete(
 }
 
 /// Evicts a pod: a graceful deletion that says why in the pod's conditions.
-pub(super) fn evict(store: &Store, target: &Target, eviction: &Value, dry_run: bool) -> Result<Value, ApiError> {
+pub(super) fn evict(
+    store: &Store,
+    target: &Target,
+    eviction: &Value,
+    dry_run: bool,
+) -> Result<Value, ApiError> {
     let options = &eviction["deleteOptions"];
     let pod = checked(store, target, options)?;
     let Target {
@@ -75,7 +80,11 @@ pub(super) fn evict(store: &Store, target: &Target, eviction: &Value, dry_run: b
     Ok(success(resource, name, &pod["metadata"]["uid"]))
 }
 
-fn checked(store: &Store, target: &Target, options: &Value) -> Result<std::sync::Arc<Value>, ApiError> {
+fn checked(
+    store: &Store,
+    target: &Target,
+    options: &Value,
+) -> Result<std::sync::Arc<Value>, ApiError> {
     let resource = target.resource;
     let object = store
         .get(resource.kind, &target.namespace, &target.name)
@@ -93,7 +102,9 @@ fn checked(store: &Store, target: &Target, options: &Value) -> Result<std::sync:
 fn grace(query: &Query, options: &Value) -> Result<Option<i64>, ApiError> {
     let grace = match query.get("gracePeriodSeconds") {
         Some(text) => Some(text.parse().map_err(|_| {
-            ApiError::bad_request(format!("gracePeriodSeconds {text:?}: expected whole seconds"))
+            ApiError::bad_request(format!(
+                "gracePeriodSeconds {text:?}: expected whole seconds"
+            ))
         })?),
         None => options["gracePeriodSeconds"].as_i64(),
     };
@@ -111,7 +122,10 @@ fn orphan(store: &Store, owner: &Value) {
     for kind in [Kind::ReplicaSet, Kind::Pod, Kind::EndpointSlice] {
         let (objects, _) = store.list(kind, owner["metadata"]["namespace"].as_str());
         for object in objects {
-            let (namespace, name) = (&object["metadata"]["namespace"], &object["metadata"]["name"]);
+            let (namespace, name) = (
+                &object["metadata"]["namespace"],
+                &object["metadata"]["name"],
+            );
             let (Some(namespace), Some(name)) = (namespace.as_str(), name.as_str()) else {
                 continue;
             };

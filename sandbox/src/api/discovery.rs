@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::resource::{GROUPS, RESOURCES, Resource};
 use crate::controllers::KUBELET_VERSION;
 
-const VERBS: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
+const VERBS: &[&str] = &[
+    "create", "delete", "get", "list", "patch", "update", "watch",
+];
 
 /// `/version`.
 pub(super) fn version() -> Value {
@@ -47,7 +49,11 @@ pub(super) fn group(name: &str) -> Value {
 
 /// `/api/v1`, `/apis/<group>/v1`.
 pub(super) fn resources(group: &str) -> Value {
-    let version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
+    let version = if group.is_empty() {
+        "v1".to_owned()
+    } else {
+        format!("{group}/v1")
+    };
     let resources: Vec<Value> = RESOURCES
         .iter()
         .filter(|r| r.group == group)

@@ -27,7 +27,8 @@ impl ApiError {
     }
 
     fn about(mut self, resource: &Resource, name: &str) -> Self {
-        self.details = Some(json!({"name": name, "group": resource.group, "kind": resource.plural}));
+        self.details =
+            Some(json!({"name": name, "group": resource.group, "kind": resource.plural}));
         self
     }
 
@@ -158,7 +159,10 @@ pub(super) fn success(resource: &Resource, name: &str, uid: &Value) -> Value {
 /// Checks that an object in a request is of the kind that its path names.
 pub(super) fn check_kind(kind: Kind, object: &Value) -> Result<(), ApiError> {
     for (field, expected) in [("kind", kind.as_str()), ("apiVersion", kind.api_version())] {
-        if object[field].as_str().is_some_and(|found| found != expected) {
+        if object[field]
+            .as_str()
+            .is_some_and(|found| found != expected)
+        {
             return Err(ApiError::bad_request(format!(
                 "{field} in the data ({}) does not match the expected {expected}",
                 object[field]

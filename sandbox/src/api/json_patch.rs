@@ -8,14 +8,19 @@ use serde_json::Value;
 /// The operation that can't be applied, in words; the object is then half patched and must not be used.
 pub(super) fn apply(object: &mut Value, patch: &Value) -> Result<(), String> {
     let operations = patch.as_array().ok_or("expected a list of operations")?;
-    operations
-        .iter()
-        .try_for_each(|operation| apply_one(object, operation).map_err(|e| format!("{operation}: {e}")))
+    operations.iter().try_for_each(|operation| {
+        apply_one(object, operation).map_err(|e| format!("{operation}: {e}"))
+    })
 }
 
 fn apply_one(object: &mut Value, operation: &Value) -> Result<(), String> {
     let path = text(operation, "path")?;
-    let value = || operation.get("value").cloned().ok_or("it has no value".to_owned());
+    let value = || {
+        operation
+            .get("value")
+            .cloned()
+            .ok_or("it has no value".to_owned())
+    };
     match text(operation, "op")? {
         "add" => add(object, path, value()?),
         "remove" => remove(object, path).map(drop),
@@ -39,7 +44,9 @@ fn apply_one(object: &mut Value, operation: &Value) -> Result<(), String> {
 }
 
 fn text<'a>(operation: &'a Value, field: &str) -> Result<&'a str, String> {
-    operation[field].as_str().ok_or_else(|| format!("it has no {field}"))
+    operation[field]
+        .as_str()
+        .ok_or_else(|| format!("it has no {field}"))
 }
 
 fn missing(path: &str) -> String {
@@ -96,17 +103,53 @@ mod tests {
     #[test]
     fn operations_are_applied() {
         for (original, operation, expected) in [
-            (json!({"a": 1}), json!({"op": "add", "path": "/b", "value": 2}), json!({"a": 1, "b": 2})),
-            (json!({"a": [1, 3]}), json!({"op": "add", "path": "/a/1", "value": 2}), json!({"a": [1, 2, 3]})),
-            (json!({"a": [1]}), json!({"op": "add", "path": "/a/-", "value": 2}), json!({"a": [1, 2]})),
-            (json!({"a/b": 1}), json!({"op": "replace", "path": "/a~1b", "value": 2}), json!({"a/b": 2})),
-            (json!({"a": 1, "b": 2}), json!({"op": "remove", "path": "/a"}), json!({"b": 2})),
-            (json!({"a": 1}), json!({"op": "move", "from": "/a", "path": "/b"}), json!({"b": 1})),
-            (json!({"a": 1}), json!({"op": "copy", "from": "/a", "path": "/b"}), json!({"a": 1, "b": 1})),
-            (json!({"a": 1}), json!({"op": "test", "path": "/a", "value": 1}), json!({"a": 1})),
+            (
+                json!({"a": 1}),
+                json!({"op": "add", "path": "/b", "value": 2}),
+                json!({"a": 1, "b": 2}),
+            ),
+            (
+                json!({"a": [1, 3]}),
+                json!({"op": "add", "path": "/a/1", "value": 2}),
+                json!({"a": [1, 2, 3]}),
+            ),
+            (
+                json!({"a": [1]}),
+                json!({"op": "add", "path": "/a/-", "value": 2}),
+                json!({"a": [1, 2]}),
+            ),
+            (
+                json!({"a/b": 1}),
+                json!({"op": "replace", "path": "/a~1b", "value": 2}),
+                json!({"a/b": 2}),
+            ),
+            (
+                json!({"a": 1, "b": 2}),
+                json!({"op": "remove", "path": "/a"}),
+                json!({"b": 2}),
+            ),
+            (
+                json!({"a": 1}),
+                json!({"op": "move", "from": "/a", "path": "/b"}),
+                json!({"b": 1}),
+            ),
+            (
+                json!({"a": 1}),
+                json!({"op": "copy", "from": "/a", "path": "/b"}),
+                json!({"a": 1, "b": 1}),
+            ),
+            (
+                json!({"a": 1}),
+                json!({"op": "test", "path": "/a", "value": 1}),
+                json!({"a": 1}),
+            ),
         ] {
             let mut object = original;
-            assert_eq!(apply(&mut object, &json!([operation])), Ok(()), "{operation}");
+            assert_eq!(
+                apply(&mut object, &json!([operation])),
+                Ok(()),
+                "{operation}"
+            );
             assert_eq!(object, expected, "{operation}");
         }
     }
@@ -121,7 +164,10 @@ mod tests {
             json!({"op": "jump", "path": "/a"}),
             json!({"path": "/a"}),
         ] {
-            assert!(apply(&mut json!({"a": 1}), &json!([operation])).is_err(), "{operation}");
+            assert!(
+                apply(&mut json!({"a": 1}), &json!([operation])).is_err(),
+                "{operation}"
+            );
         }
     }
 }

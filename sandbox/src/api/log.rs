@@ -69,14 +69,19 @@ fn container<'a>(pod: &'a Value, asked: Option<&str>) -> Result<&'a str, ApiErro
 }
 
 fn options(query: &Query) -> Result<LogOptions, ApiError> {
-    let since = match (query.get("sinceTime"), number::<i64>(query, "sinceSeconds")?) {
+    let since = match (
+        query.get("sinceTime"),
+        number::<i64>(query, "sinceSeconds")?,
+    ) {
         (Some(_), Some(_)) => {
             return Err(ApiError::bad_request(
                 "at most one of `sinceTime` or `sinceSeconds` may be specified",
             ));
         }
         (Some(time), None) => Some(time.parse().map_err(|e| {
-            ApiError::bad_request(format!("sinceTime {time:?}: expected an RFC 3339 time: {e}"))
+            ApiError::bad_request(format!(
+                "sinceTime {time:?}: expected an RFC 3339 time: {e}"
+            ))
         })?),
         (None, Some(seconds)) => Timestamp::now()
             .checked_sub(SignedDuration::from_secs(seconds))

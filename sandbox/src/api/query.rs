@@ -7,7 +7,10 @@ pub(super) struct Query(Vec<(String, String)>);
 impl Query {
     /// Reads a query string.
     pub(super) fn parse(query: Option<&str>) -> Self {
-        let pairs = query.unwrap_or_default().split('&').filter(|p| !p.is_empty());
+        let pairs = query
+            .unwrap_or_default()
+            .split('&')
+            .filter(|p| !p.is_empty());
         Self(
             pairs
                 .map(|pair| {
@@ -56,7 +59,9 @@ fn decode(text: &str) -> String {
 }
 
 fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|d| u8::try_from(d).ok())
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|d| u8::try_from(d).ok())
 }
 
 #[cfg(test)]
@@ -65,7 +70,9 @@ mod tests {
 
     #[test]
     fn parameters_are_decoded() {
-        let query = Query::parse(Some("labelSelector=app%3Dweb%2Ctier+in+%28a%29&watch=true&limit=&x=%zz"));
+        let query = Query::parse(Some(
+            "labelSelector=app%3Dweb%2Ctier+in+%28a%29&watch=true&limit=&x=%zz",
+        ));
         assert_eq!(query.get("labelSelector"), Some("app=web,tier in (a)"));
         assert!(query.flag("watch"));
         assert_eq!(query.get("limit"), None);

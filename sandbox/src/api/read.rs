@@ -25,7 +25,9 @@ impl Form {
     /// Reads the Accept header: the first media type that can be served. Everything that is not a Table is JSON.
     pub(super) fn wanted(headers: &HeaderMap) -> Self {
         let accept = headers.get_all(http::header::ACCEPT).iter();
-        let mut types = accept.filter_map(|a| a.to_str().ok()).flat_map(|a| a.split(','));
+        let mut types = accept
+            .filter_map(|a| a.to_str().ok())
+            .flat_map(|a| a.split(','));
         let known = types.find_map(|media_type| {
             let mut parts = media_type.split(';').map(str::trim);
             let json = parts.next()? == "application/json";
@@ -73,7 +75,10 @@ pub(super) fn list(
     let selector = Selector::parse(resource.kind, query)?;
     let (objects, version) = store.list(resource.kind, namespace);
     check_version(query, version)?;
-    let objects: Vec<Arc<Value>> = objects.into_iter().filter(|o| selector.matches(o)).collect();
+    let objects: Vec<Arc<Value>> = objects
+        .into_iter()
+        .filter(|o| selector.matches(o))
+        .collect();
     let version = version.to_string();
     if form == Form::Table {
         return Ok(table(resource.kind, &objects, &version, query));
@@ -90,9 +95,9 @@ fn check_version(query: &Query, current: u64) -> Result<(), ApiError> {
     let Some(text) = query.get("resourceVersion") else {
         return Ok(());
     };
-    let asked: u64 = text
-        .parse()
-        .map_err(|_| ApiError::bad_request(format!("resourceVersion {text:?}: expected a number")))?;
+    let asked: u64 = text.parse().map_err(|_| {
+        ApiError::bad_request(format!("resourceVersion {text:?}: expected a number"))
+    })?;
     match query.get("resourceVersionMatch") {
         _ if asked > current => Err(ApiError::version_too_large(asked, current)),
         Some("Exact") if asked != current => Err(ApiError::expired(format!(

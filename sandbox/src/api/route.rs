@@ -49,9 +49,12 @@ impl Route {
             ["apis"] => Some(Self::Groups),
             ["api", "v1"] => Some(Self::Resources("")),
             ["api", "v1", rest @ ..] => Self::resource("", rest),
-            ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] => {
-                Some(Self::AccessReview)
-            }
+            [
+                "apis",
+                "authorization.k8s.io",
+                "v1",
+                "selfsubjectaccessreviews",
+            ] => Some(Self::AccessReview),
             ["apis", group, rest @ ..] => {
                 let group = *GROUPS.iter().find(|g| *g == group)?;
                 match rest {
@@ -75,7 +78,10 @@ impl Route {
         let (name, subresource) = match rest {
             [] => {
                 let namespace = namespace.map(str::to_owned);
-                return Some(Self::Collection { resource, namespace });
+                return Some(Self::Collection {
+                    resource,
+                    namespace,
+                });
             }
             [name] => (*name, None),
             [name, subresource] => (*name, Some((*subresource).to_owned())),
@@ -100,19 +106,46 @@ mod tests {
 
     fn object(path: &str) -> (String, String, String, Option<String>) {
         match Route::parse(path).unwrap() {
-            Route::Object(t) => (t.resource.plural.to_owned(), t.namespace, t.name, t.subresource),
+            Route::Object(t) => (
+                t.resource.plural.to_owned(),
+                t.namespace,
+                t.name,
+                t.subresource,
+            ),
             other => panic!("{path}: {other:?}"),
         }
     }
 
     #[test]
     fn paths_name_objects_and_subresources() {
-        let owned = |a: &str, b: &str, c: &str, d: Option<&str>| (a.to_owned(), b.to_owned(), c.to_owned(), d.map(str::to_owned));
-        assert_eq!(object("/api/v1/namespaces/shop/pods/a"), owned("pods", "shop", "a", None));
-        assert_eq!(object("/api/v1/namespaces/shop/pods/a/log"), owned("pods", "shop", "a", Some("log")));
-        assert_eq!(object("/apis/apps/v1/namespaces/shop/deployments/web/scale"), owned("deployments", "shop", "web", Some("scale")));
-        assert_eq!(object("/api/v1/namespaces/shop"), owned("namespaces", "", "shop", None));
-        assert_eq!(object("/api/v1/nodes/node1"), owned("nodes", "", "node1", None));
+        let owned = |a: &str, b: &str, c: &str, d: Option<&str>| {
+            (
+                a.to_owned(),
+                b.to_owned(),
+                c.to_owned(),
+                d.map(str::to_owned),
+            )
+        };
+        assert_eq!(
+            object("/api/v1/namespaces/shop/pods/a"),
+            owned("pods", "shop", "a", None)
+        );
+        assert_eq!(
+            object("/api/v1/namespaces/shop/pods/a/log"),
+            owned("pods", "shop", "a", Some("log"))
+        );
+        assert_eq!(
+            object("/apis/apps/v1/namespaces/shop/deployments/web/scale"),
+            owned("deployments", "shop", "web", Some("scale"))
+        );
+        assert_eq!(
+            object("/api/v1/namespaces/shop"),
+            owned("namespaces", "", "shop", None)
+        );
+        assert_eq!(
+            object("/api/v1/nodes/node1"),
+            owned("nodes", "", "node1", None)
+        );
     }
 
     #[test]
@@ -120,7 +153,10 @@ mod tests {
         for (path, expected) in [
             ("/api/v1/pods", None),
             ("/api/v1/namespaces/shop/pods", Some("shop")),
-            ("/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices", Some("shop")),
+            (
+                "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices",
+                Some("shop"),
+            ),
         ] {
             let Some(Route::Collection { namespace, .. }) = Route::parse(path) else {
                 panic!("{path}");

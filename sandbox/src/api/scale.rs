@@ -45,12 +45,17 @@ pub(super) fn update_scale(
     let written = update(store, target, Part::Main, dry_run, |object| {
         let before = scale_of(object);
         let wanted = change(&before)?;
-        let version = wanted["metadata"]["resourceVersion"].as_str().filter(|v| !v.is_empty());
+        let version = wanted["metadata"]["resourceVersion"]
+            .as_str()
+            .filter(|v| !v.is_empty());
         if version.is_some_and(|v| before["metadata"]["resourceVersion"] != v) {
             let why = "the object has been modified; please apply your changes to the latest version and try again";
             return Err(ApiError::conflict(resource, &target.name, why));
         }
-        let Some(replicas) = wanted["spec"]["replicas"].as_i64().or_else(|| wanted["spec"]["replicas"].is_null().then_some(0)) else {
+        let Some(replicas) = wanted["spec"]["replicas"]
+            .as_i64()
+            .or_else(|| wanted["spec"]["replicas"].is_null().then_some(0))
+        else {
             return Err(ApiError::bad_request("spec.replicas: expected a number"));
         };
         let mut after = object.clone();

@@ -90,7 +90,8 @@ fn label_terms(text: &str) -> Result<Vec<LabelTerm>, ApiError> {
 }
 
 fn label_term(term: &str) -> Result<LabelTerm, ApiError> {
-    let broken = || ApiError::bad_request(format!("unable to parse the label selector term {term:?}"));
+    let broken =
+        || ApiError::bad_request(format!("unable to parse the label selector term {term:?}"));
     let (key, test) = if let Some((key, value)) = term.split_once("!=") {
         (key, LabelTest::NotIn(vec![value.trim().to_owned()]))
     } else if let Some((key, value)) = term.split_once("==").or_else(|| term.split_once('=')) {
@@ -130,9 +131,15 @@ fn field_term(kind: Kind, term: &str) -> Result<FieldTerm, ApiError> {
     };
     let path = path.trim();
     if !is_selectable(kind, path) {
-        return Err(ApiError::bad_request(format!("field label not supported: {path}")));
+        return Err(ApiError::bad_request(format!(
+            "field label not supported: {path}"
+        )));
     }
-    let path = if path == "source" { "source.component" } else { path };
+    let path = if path == "source" {
+        "source.component"
+    } else {
+        path
+    };
     Ok(FieldTerm {
         path: path.split('.').map(str::to_owned).collect(),
         value: value.trim().to_owned(),
@@ -143,8 +150,13 @@ fn field_term(kind: Kind, term: &str) -> Result<FieldTerm, ApiError> {
 fn is_selectable(kind: Kind, path: &str) -> bool {
     match path {
         "metadata.name" | "metadata.namespace" => true,
-        "spec.nodeName" | "spec.restartPolicy" | "spec.schedulerName" | "spec.serviceAccountName"
-        | "status.phase" | "status.podIP" | "status.nominatedNodeName" => kind == Kind::Pod,
+        "spec.nodeName"
+        | "spec.restartPolicy"
+        | "spec.schedulerName"
+        | "spec.serviceAccountName"
+        | "status.phase"
+        | "status.podIP"
+        | "status.nominatedNodeName" => kind == Kind::Pod,
         "status.replicas" => kind == Kind::ReplicaSet,
         "spec.unschedulable" => kind == Kind::Node,
         "reason" | "type" | "source" | "reportingComponent" => kind == Kind::Event,
@@ -160,7 +172,9 @@ mod tests {
     use super::*;
 
     fn selects(kind: Kind, query: &str, object: &Value) -> bool {
-        Selector::parse(kind, &Query::parse(Some(query))).unwrap().matches(object)
+        Selector::parse(kind, &Query::parse(Some(query)))
+            .unwrap()
+            .matches(object)
     }
 
     #[test]
@@ -179,18 +193,39 @@ mod tests {
             ("!zone", true),
             ("", true),
         ] {
-            assert_eq!(selects(Kind::Pod, &format!("labelSelector={selector}"), &pod), expected, "{selector}");
+            assert_eq!(
+                selects(Kind::Pod, &format!("labelSelector={selector}"), &pod),
+                expected,
+                "{selector}"
+            );
         }
     }
 
     #[test]
     fn field_selectors_select() {
-        let event = json!({"metadata": {"name": "e"}, "involvedObject": {"name": "web-1", "kind": "Pod"}});
-        assert!(selects(Kind::Event, "fieldSelector=involvedObject.name%3Dweb-1,involvedObject.kind=Pod", &event));
-        assert!(!selects(Kind::Event, "fieldSelector=involvedObject.name=web-2", &event));
+        let event =
+            json!({"metadata": {"name": "e"}, "involvedObject": {"name": "web-1", "kind": "Pod"}});
+        assert!(selects(
+            Kind::Event,
+            "fieldSelector=involvedObject.name%3Dweb-1,involvedObject.kind=Pod",
+            &event
+        ));
+        assert!(!selects(
+            Kind::Event,
+            "fieldSelector=involvedObject.name=web-2",
+            &event
+        ));
         let pod = json!({"metadata": {"name": "a"}, "status": {"phase": "Running"}});
-        assert!(selects(Kind::Pod, "fieldSelector=status.phase!=Failed,metadata.name=a", &pod));
-        assert!(!selects(Kind::Pod, "fieldSelector=spec.nodeName=node1", &pod));
+        assert!(selects(
+            Kind::Pod,
+            "fieldSelector=status.phase!=Failed,metadata.name=a",
+            &pod
+        ));
+        assert!(!selects(
+            Kind::Pod,
+            "fieldSelector=spec.nodeName=node1",
+            &pod
+        ));
         assert!(selects(Kind::Pod, "fieldSelector=spec.nodeName=", &pod));
     }
 

@@ -18,6 +18,7 @@ use super::error::ApiError;
 use super::patch::Patch;
 use super::query::Query;
 use super::read::{self, Form};
+use super::resource::Resource;
 use super::route::{Route, Target};
 use super::write::{self, Part};
 use super::{delete, discovery, log, scale, watch};
@@ -55,7 +56,9 @@ impl ApiServer {
     /// The port can't be listened on.
     pub async fn start(store: Store, logs: LogStore, port: u16) -> Result<Self, ApiServerError> {
         let failed = |source| ApiServerError { port, source };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(failed)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+            .await
+            .map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let api = Arc::new(Api { store, logs });
         let task = tokio::spawn(accept(listener, api));
@@ -159,21 +162,7 @@ impl Api {
             Route::Collection {
                 resource,
                 namespace,
-            } => {
-                let namespace = namespace.as_deref();
-                match call.method {
-                    Method::GET if call.query.flag("watch") => {
-                        watch::watch(&self.store, resource, namespace, call.form, &call.query)
-                    }
-                    Method::GET => read::list(&self.store, resource, namespace, call.form, &call.query).map(ok),
-                    Method::POST => {
-                        let dry_run = call.query.is_dry_run();
-                        let made = write::create(&self.store, resource, namespace, call.json()?, dry_run)?;
-                        Ok(body::json(StatusCode::CREATED, &made))
-                    }
-                    _ => Err(ApiError::method_not_allowed()),
-                }
-            }
+            } => self.collection(resource, namespace.as_deref(), &call),
             Route::AccessReview if call.method == Method::POST => {
                 // kubectl sends it as protobuf; the answer is the same for every question.
                 let answer = discovery::access_review(call.json().unwrap_or_default());
@@ -190,6 +179,27 @@ impl Api {
         }
     }
 
+    fn collection(
+        &self,
+        resource: &'static Resource,
+        namespace: Option<&str>,
+        call: &Call,
+    ) -> Result<Response<Body>, ApiError> {
+        let (store, query) = (&self.store, &call.query);
+        match call.method {
+            Method::GET if query.flag("watch") => {
+                watch::watch(store, resource, namespace, call.form, query)
+            }
+            Method::GET => read::list(store, resource, namespace, call.form, query).map(ok),
+            Method::POST => {
+                let dry_run = query.is_dry_run();
+                let made = write::create(store, resource, namespace, call.json()?, dry_run)?;
+                Ok(body::json(StatusCode::CREATED, &made))
+            }
+            _ => Err(ApiError::method_not_allowed()),
+        }
+    }
+
     fn object(&self, target: &Target, call: &Call) -> Result<Response<Body>, ApiError> {
         let known = |name: &str| target.resource.subresources.iter().any(|s| s.name == name);
         match target.subresource.as_deref() {
@@ -197,7 +207,9 @@ impl Api {
             Some(name) if !known(name) => Err(ApiError::no_such_path()),
             Some("status") => self.part(target, Part::Status, call),
             Some("scale") => self.scale(target, call),
-            Some("log") if call.method == Method::GET => log::log(&self.store, &self.logs, target, &call.query),
+            Some("log") if call.method == Method::GET => {
+                log::log(&self.store, &self.logs, target, &call.query)
+            }
             Some("eviction") if call.method == Method::POST => {
                 let dry_run = call.query.is_dry_run();
                 let done = delete::evict(&self.store, target, &call.json()?, dry_run)?;
@@ -223,14 +235,18 @@ impl Api {
             ..
         } = target;
         let written = match call.method {
-            Method::GET => return read::get(store, resource, namespace, name, call.form, query).map(ok),
+            Method::GET => {
+                return read::get(store, resource, namespace, name, call.form, query).map(ok);
+            }
             Method::PUT => {
                 let wanted = call.json()?;
                 write::update(store, target, part, query.is_dry_run(), |_| Ok(wanted))
             }
             Method::PATCH => {
                 let patch = Patch::parse(&call.content_type, &call.body)?;
-                write::update(store, target, part, query.is_dry_run(), |before| patch.apply(before))
+                write::update(store, target, part, query.is_dry_run(), |before| {
+                    patch.apply(before)
+                })
             }
             _ => return Err(ApiError::method_not_allowed()),
         };
@@ -251,7 +267,8 @@ impl Api {
             }
             Method::PATCH => {
                 let patch = Patch::parse(&call.content_type, &call.body)?;
-                scale::update_scale(&self.store, target, dry_run, |before| patch.apply(before)).map(ok)
+                scale::update_scale(&self.store, target, dry_run, |before| patch.apply(before))
+                    .map(ok)
             }
             _ => Err(ApiError::method_not_allowed()),
         }

@@ -90,7 +90,11 @@ fn merge_item(key: Option<&str>, items: &mut Vec<Value>, item: &Value) {
 /// The key by which a list's items are told apart; `None` for a list that is replaced as a whole.
 fn merge_key(name: &str, patch: &[Value]) -> Option<&'static str> {
     match name {
-        "containers" | "initContainers" | "ephemeralContainers" | "volumes" | "env"
+        "containers"
+        | "initContainers"
+        | "ephemeralContainers"
+        | "volumes"
+        | "env"
         | "imagePullSecrets" => Some("name"),
         "ports" if patch.iter().any(|p| p.get("containerPort").is_some()) => Some("containerPort"),
         "ports" => Some("port"),

@@ -134,7 +134,11 @@ fn cells(kind: Kind, object: &Value, now: Timestamp) -> Value {
         Kind::Pod => table_pods::cells(object, now),
         Kind::Deployment => json!([
             name,
-            format!("{}/{}", count(&status["readyReplicas"]), count(&spec["replicas"])),
+            format!(
+                "{}/{}",
+                count(&status["readyReplicas"]),
+                count(&spec["replicas"])
+            ),
             count(&status["updatedReplicas"]),
             count(&status["availableReplicas"]),
             age,
@@ -152,7 +156,13 @@ fn cells(kind: Kind, object: &Value, now: Timestamp) -> Value {
             joined(&template["containers"], "image"),
             pairs(&spec["selector"]["matchLabels"]),
         ]),
-        Kind::EndpointSlice => json!([name, object["addressType"], slice_ports(object), addresses(object), age]),
+        Kind::EndpointSlice => json!([
+            name,
+            object["addressType"],
+            slice_ports(object),
+            addresses(object),
+            age
+        ]),
         Kind::Service => json!([
             name,
             spec["type"],
@@ -173,11 +183,19 @@ fn items(list: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn or_none(parts: Vec<String>) -> String {
-    if parts.is_empty() { "<none>".to_owned() } else { parts.join(",") }
+    if parts.is_empty() {
+        "<none>".to_owned()
+    } else {
+        parts.join(",")
+    }
 }
 
 fn joined(list: &Value, field: &str) -> String {
-    or_none(items(list).filter_map(|i| i[field].as_str().map(str::to_owned)).collect())
+    or_none(
+        items(list)
+            .filter_map(|i| i[field].as_str().map(str::to_owned))
+            .collect(),
+    )
 }
 
 fn pairs(labels: &Value) -> String {
@@ -197,16 +215,28 @@ fn shortened(mut parts: Vec<String>) -> String {
     let more = parts.len().saturating_sub(3);
     parts.truncate(3);
     let text = parts.join(",");
-    if more == 0 { text } else { format!("{text} + {more} more...") }
+    if more == 0 {
+        text
+    } else {
+        format!("{text} + {more} more...")
+    }
 }
 
 fn slice_ports(slice: &Value) -> String {
-    shortened(items(&slice["ports"]).map(|p| p["port"].to_string()).collect())
+    shortened(
+        items(&slice["ports"])
+            .map(|p| p["port"].to_string())
+            .collect(),
+    )
 }
 
 fn addresses(slice: &Value) -> String {
     let addresses = items(&slice["endpoints"]).flat_map(|e| items(&e["addresses"]));
-    shortened(addresses.filter_map(|a| a.as_str().map(str::to_owned)).collect())
+    shortened(
+        addresses
+            .filter_map(|a| a.as_str().map(str::to_owned))
+            .collect(),
+    )
 }
 
 fn service_ports(spec: &Value) -> String {
@@ -218,8 +248,16 @@ fn service_ports(spec: &Value) -> String {
 }
 
 fn event(event: &Value, now: Timestamp) -> Value {
-    let first = if event["firstTimestamp"].is_null() { &event["eventTime"] } else { &event["firstTimestamp"] };
-    let last = if event["lastTimestamp"].is_null() { first } else { &event["lastTimestamp"] };
+    let first = if event["firstTimestamp"].is_null() {
+        &event["eventTime"]
+    } else {
+        &event["firstTimestamp"]
+    };
+    let last = if event["lastTimestamp"].is_null() {
+        first
+    } else {
+        &event["lastTimestamp"]
+    };
     let involved = &event["involvedObject"];
     let kind = involved["kind"].as_str().unwrap_or_default().to_lowercase();
     let count = event["count"].as_i64().unwrap_or(1);
@@ -228,7 +266,9 @@ fn event(event: &Value, now: Timestamp) -> Value {
     } else {
         age(last, now)
     };
-    let source = event["source"]["component"].as_str().or(event["reportingComponent"].as_str());
+    let source = event["source"]["component"]
+        .as_str()
+        .or(event["reportingComponent"].as_str());
     let source = match (source, event["source"]["host"].as_str()) {
         (Some(component), Some(host)) => format!("{component}, {host}"),
         (component, _) => component.unwrap_or_default().to_owned(),
@@ -248,7 +288,8 @@ fn event(event: &Value, now: Timestamp) -> Value {
 }
 
 fn node(node: &Value, age: &str) -> Value {
-    let ready = items(&node["status"]["conditions"]).any(|c| c["type"] == "Ready" && c["status"] == "True");
+    let ready =
+        items(&node["status"]["conditions"]).any(|c| c["type"] == "Ready" && c["status"] == "True");
     let internal = items(&node["status"]["addresses"]).find(|a| a["type"] == "InternalIP");
     json!([
         node["metadata"]["name"],

@@ -22,7 +22,10 @@ pub(super) const COLUMNS: [(&str, &str, bool); 9] = [
 /// A pod's cells.
 pub(super) fn cells(pod: &Value, now: Timestamp) -> Value {
     let containers = statuses(pod, "containerStatuses");
-    let ready = containers.iter().filter(|c| is_ready_and_running(c)).count();
+    let ready = containers
+        .iter()
+        .filter(|c| is_ready_and_running(c))
+        .count();
     let total = pod["spec"]["containers"].as_array().map_or(0, Vec::len);
     json!([
         pod["metadata"]["name"],
@@ -46,7 +49,10 @@ fn is_ready_and_running(container: &Value) -> bool {
 }
 
 fn restarts(containers: &[Value], now: Timestamp) -> String {
-    let count: i64 = containers.iter().filter_map(|c| c["restartCount"].as_i64()).sum();
+    let count: i64 = containers
+        .iter()
+        .filter_map(|c| c["restartCount"].as_i64())
+        .sum();
     let last = containers
         .iter()
         .map(|c| &c["lastState"]["terminated"]["finishedAt"])
@@ -67,7 +73,9 @@ fn reason(pod: &Value) -> String {
     if let Some(init) = &initializing {
         reason.clone_from(init);
     }
-    if initializing.is_none() || condition(pod, "Initialized").is_some_and(|c| c["status"] == "True") {
+    if initializing.is_none()
+        || condition(pod, "Initialized").is_some_and(|c| c["status"] == "True")
+    {
         let containers = statuses(pod, "containerStatuses");
         for container in containers.iter().rev() {
             if let Some(nearer) = container_reason(&container["state"]) {
@@ -92,7 +100,11 @@ fn container_reason(state: &Value) -> Option<String> {
         return Some(waiting.to_owned());
     }
     let terminated = state["terminated"].as_object()?;
-    if let Some(reason) = terminated.get("reason").and_then(Value::as_str).filter(|r| !r.is_empty()) {
+    if let Some(reason) = terminated
+        .get("reason")
+        .and_then(Value::as_str)
+        .filter(|r| !r.is_empty())
+    {
         return Some(reason.to_owned());
     }
     let number = |field: &str| terminated.get(field).and_then(Value::as_i64).unwrap_or(0);
@@ -133,14 +145,42 @@ mod tests {
     fn status_is_what_kubectl_shows() {
         let mut terminating = pod("Running", json!({"running": {}}), true);
         terminating["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        let mut ended = pod("Failed", json!({"terminated": {"reason": "Error", "exitCode": 143}}), false);
+        let mut ended = pod(
+            "Failed",
+            json!({"terminated": {"reason": "Error", "exitCode": 143}}),
+            false,
+        );
         ended["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         for (pod, expected) in [
             (pod("Running", json!({"running": {}}), true), "Running"),
-            (pod("Pending", json!({"waiting": {"reason": "ContainerCreating"}}), false), "ContainerCreating"),
-            (pod("Running", json!({"waiting": {"reason": "CrashLoopBackOff"}}), false), "CrashLoopBackOff"),
-            (pod("Succeeded", json!({"terminated": {"reason": "Completed", "exitCode": 0}}), false), "Completed"),
-            (pod("Failed", json!({"terminated": {"exitCode": 3}}), false), "ExitCode:3"),
+            (
+                pod(
+                    "Pending",
+                    json!({"waiting": {"reason": "ContainerCreating"}}),
+                    false,
+                ),
+                "ContainerCreating",
+            ),
+            (
+                pod(
+                    "Running",
+                    json!({"waiting": {"reason": "CrashLoopBackOff"}}),
+                    false,
+                ),
+                "CrashLoopBackOff",
+            ),
+            (
+                pod(
+                    "Succeeded",
+                    json!({"terminated": {"reason": "Completed", "exitCode": 0}}),
+                    false,
+                ),
+                "Completed",
+            ),
+            (
+                pod("Failed", json!({"terminated": {"exitCode": 3}}), false),
+                "ExitCode:3",
+            ),
             (terminating, "Terminating"),
             (ended, "Error"),
             (json!({"status": {"phase": "Pending"}}), "Pending"),

@@ -30,7 +30,8 @@ pub(super) fn validate(
         }
         Kind::Pod if before.is_some_and(|b| fixed(&b["spec"]) != fixed(spec)) => {
             return Err(invalid(
-                "spec: pod updates may not change fields other than `spec.containers[*].image`".to_owned(),
+                "spec: pod updates may not change fields other than `spec.containers[*].image`"
+                    .to_owned(),
             ));
         }
         _ => (),
@@ -61,7 +62,9 @@ fn workload(spec: &Value) -> Result<(), String> {
     Bounds::check(&spec["strategy"]).map_err(|e| format!("spec.{e}"))?;
     let template = &spec["template"];
     if !label_selector_matches(&spec["selector"], &template["metadata"]["labels"]) {
-        return Err("spec.template.metadata.labels: `selector` does not match template `labels`".to_owned());
+        return Err(
+            "spec.template.metadata.labels: `selector` does not match template `labels`".to_owned(),
+        );
     }
     let containers = template["spec"]["containers"].as_array();
     if containers.is_none_or(Vec::is_empty) {

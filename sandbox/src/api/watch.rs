@@ -111,7 +111,8 @@ impl WatchStream {
             let written = object["metadata"]["resourceVersion"].as_str();
             let written = written.and_then(|v| v.parse::<u64>().ok());
             if written.is_some_and(|w| w <= version) {
-                self.selected.insert(uid(object), self.selector.matches(object));
+                self.selected
+                    .insert(uid(object), self.selector.matches(object));
             }
         }
     }
@@ -177,8 +178,18 @@ impl WatchStream {
         match self.form {
             Form::Json => line(kind, object),
             Form::Table => {
-                let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-                line(kind, &table(self.kind, std::slice::from_ref(object), version, &self.query))
+                let version = object["metadata"]["resourceVersion"]
+                    .as_str()
+                    .unwrap_or_default();
+                line(
+                    kind,
+                    &table(
+                        self.kind,
+                        std::slice::from_ref(object),
+                        version,
+                        &self.query,
+                    ),
+                )
             }
         }
     }
@@ -238,7 +249,10 @@ fn lasting(query: &Query) -> Result<Duration, ApiError> {
 }
 
 fn uid(object: &Value) -> String {
-    object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
+    object["metadata"]["uid"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn line(kind: &str, object: &Value) -> Bytes {

@@ -62,7 +62,9 @@ fn name(object: &mut Value) -> Result<(), ApiError> {
         return Ok(());
     }
     let Some(prefix) = meta["generateName"].as_str() else {
-        return Err(ApiError::bad_request("metadata: name or generateName is required"));
+        return Err(ApiError::bad_request(
+            "metadata: name or generateName is required",
+        ));
     };
     object["metadata"]["name"] = json!(format!("{prefix}{}", random_suffix()));
     Ok(())

@@ -75,7 +75,11 @@ fn mark(pod: &mut Value, grace: i64) {
         pod["metadata"]["generation"] = json!(generation + 1);
         Timestamp::now()
     };
-    let requested = if grace == 0 { Timestamp::now() } else { requested };
+    let requested = if grace == 0 {
+        Timestamp::now()
+    } else {
+        requested
+    };
     let deadline = requested + SignedDuration::from_secs(grace);
     let written = deadline.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     pod["metadata"]["deletionTimestamp"] = json!(written);
@@ -97,7 +101,9 @@ mod tests {
     }
 
     fn grace_and_request(pod: &Value) -> (i64, i64) {
-        let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap();
+        let grace = pod["metadata"]["deletionGracePeriodSeconds"]
+            .as_i64()
+            .unwrap();
         let deadline = parse_time(&pod["metadata"]["deletionTimestamp"]).unwrap();
         (grace, deadline.as_second() - grace)
     }
@@ -118,8 +124,12 @@ mod tests {
     fn a_second_deletion_can_only_shorten_the_grace() {
         let store = Store::new();
         pod(&store, "a", json!("node1"), "Running");
-        let first = delete_pod(&store, "shop", "a", Some(20)).unwrap().into_pod();
-        let longer = delete_pod(&store, "shop", "a", Some(60)).unwrap().into_pod();
+        let first = delete_pod(&store, "shop", "a", Some(20))
+            .unwrap()
+            .into_pod();
+        let longer = delete_pod(&store, "shop", "a", Some(60))
+            .unwrap()
+            .into_pod();
         assert_eq!(first, longer);
         let shorter = delete_pod(&store, "shop", "a", Some(5)).unwrap().into_pod();
         let (grace, requested) = grace_and_request(&shorter);

@@ -26,7 +26,10 @@ pub(super) fn status_of(deployment: &Value, sets: &ReplicaSets) -> Value {
         ("readyReplicas", sum("readyReplicas")),
         ("availableReplicas", available),
         ("unavailableReplicas", (sets.total() - available).max(0)),
-        ("collisionCount", deployment["status"]["collisionCount"].as_i64().unwrap_or(0)),
+        (
+            "collisionCount",
+            deployment["status"]["collisionCount"].as_i64().unwrap_or(0),
+        ),
     ];
     for (field, count) in counts {
         // Kubernetes leaves out counts of 0.
@@ -40,9 +43,17 @@ pub(super) fn status_of(deployment: &Value, sets: &ReplicaSets) -> Value {
     };
     let bounds = Bounds::of(&deployment["spec"]["strategy"], desired);
     let (value, reason, message) = if available >= desired - bounds.unavailable {
-        ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        (
+            "True",
+            "MinimumReplicasAvailable",
+            "Deployment has minimum availability.",
+        )
     } else {
-        ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+        (
+            "False",
+            "MinimumReplicasUnavailable",
+            "Deployment does not have minimum availability.",
+        )
     };
     set_condition(&mut status, "Available", value, reason, message);
     status
@@ -55,7 +66,13 @@ pub(super) fn desired(deployment: &Value) -> i64 {
 
 /// Sets a condition as the Deployment controller does: one with the same status and reason stays as it is, and the
 /// transition's time changes with the status only.
-pub(super) fn set_condition(status: &mut Value, name: &str, value: &str, reason: &str, message: &str) {
+pub(super) fn set_condition(
+    status: &mut Value,
+    name: &str,
+    value: &str,
+    reason: &str,
+    message: &str,
+) {
     let now = seconds_now();
     let mut since = now.clone();
     if let Value::Array(conditions) = &mut status["conditions"] {
@@ -65,7 +82,10 @@ pub(super) fn set_condition(status: &mut Value, name: &str, value: &str, reason:
                 if current["reason"] == reason {
                     return;
                 }
-                since = current["lastTransitionTime"].as_str().unwrap_or(&now).to_owned();
+                since = current["lastTransitionTime"]
+                    .as_str()
+                    .unwrap_or(&now)
+                    .to_owned();
             }
             conditions.remove(index);
         }
@@ -92,8 +112,14 @@ fn remove_condition(status: &mut Value, name: &str) {
 }
 
 /// Writes the Progressing condition into the next status, and says when to look again for the deadline.
-pub(super) fn progress(deployment: &Value, status: &mut Value, new: Option<&ReplicaSet>) -> Option<Duration> {
-    let limit = deployment["spec"]["progressDeadlineSeconds"].as_i64().unwrap_or(600);
+pub(super) fn progress(
+    deployment: &Value,
+    status: &mut Value,
+    new: Option<&ReplicaSet>,
+) -> Option<Duration> {
+    let limit = deployment["spec"]["progressDeadlineSeconds"]
+        .as_i64()
+        .unwrap_or(600);
     let wrapped = json!({ "status": status });
     let reason = condition(&wrapped, "Progressing").and_then(|c| c["reason"].as_str());
     let had_completed = reason == Some("NewReplicaSetAvailable");
@@ -106,7 +132,13 @@ pub(super) fn progress(deployment: &Value, status: &mut Value, new: Option<&Repl
     };
     if is_complete(deployment, status) {
         let message = format!("{subject} has successfully progressed.");
-        set_condition(status, "Progressing", "True", "NewReplicaSetAvailable", &message);
+        set_condition(
+            status,
+            "Progressing",
+            "True",
+            "NewReplicaSetAvailable",
+            &message,
+        );
         return None;
     }
     if has_progressed(&deployment["status"], status) {
@@ -114,12 +146,19 @@ pub(super) fn progress(deployment: &Value, status: &mut Value, new: Option<&Repl
     } else if reason == Some("ProgressDeadlineExceeded") {
         return None;
     } else if !had_completed
-        && let Some(last) = condition(&wrapped, "Progressing").and_then(|c| parse_time(&c["lastUpdateTime"]))
+        && let Some(last) =
+            condition(&wrapped, "Progressing").and_then(|c| parse_time(&c["lastUpdateTime"]))
     {
         let left = (last + SignedDuration::from_secs(limit)).duration_since(Timestamp::now());
         if left.is_negative() || left.is_zero() {
             let message = format!("{subject} has timed out progressing.");
-            set_condition(status, "Progressing", "False", "ProgressDeadlineExceeded", &message);
+            set_condition(
+                status,
+                "Progressing",
+                "False",
+                "ProgressDeadlineExceeded",
+                &message,
+            );
             return None;
         }
         return Duration::try_from(left).ok();
@@ -158,5 +197,8 @@ pub(super) fn is_complete(deployment: &Value, status: &Value) -> bool {
 fn has_progressed(before: &Value, after: &Value) -> bool {
     let old = |s: &Value| count(s, "replicas") - count(s, "updatedReplicas");
     let grew = |field: &str| count(after, field) > count(before, field);
-    grew("updatedReplicas") || grew("readyReplicas") || grew("availableReplicas") || old(after) < old(before)
+    grew("updatedReplicas")
+        || grew("readyReplicas")
+        || grew("availableReplicas")
+        || old(after) < old(before)
 }

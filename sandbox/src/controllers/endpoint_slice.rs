@@ -57,7 +57,10 @@ impl EndpointSliceController {
         let (mut pods, _) = self.store.list(Kind::Pod, Some(meta(service, "namespace")));
         pods.retain(|pod| label_selector_matches(&selector, &pod["metadata"]["labels"]));
         let publish = service["spec"]["publishNotReadyAddresses"] == true;
-        let wanted: Vec<Value> = pods.iter().filter_map(|p| endpoint_of(p, publish)).collect();
+        let wanted: Vec<Value> = pods
+            .iter()
+            .filter_map(|p| endpoint_of(p, publish))
+            .collect();
         let slice = self.slice_of(service);
         let uid = meta(service, "uid").to_owned();
         let seen = self.seen.entry(uid).or_default();
@@ -87,7 +90,13 @@ impl EndpointSliceController {
             .find(|s| super::object::is_controlled_by(s, uid))
     }
 
-    fn update(&self, slice: &Value, wanted: Vec<Value>, ports: Vec<Value>, trigger: Option<Timestamp>) {
+    fn update(
+        &self,
+        slice: &Value,
+        wanted: Vec<Value>,
+        ports: Vec<Value>,
+        trigger: Option<Timestamp>,
+    ) {
         let (namespace, name) = (meta(slice, "namespace"), meta(slice, "name"));
         let current = slice["endpoints"].as_array().map_or(&[][..], Vec::as_slice);
         let next = json!(merged(current, wanted));
@@ -104,7 +113,13 @@ impl EndpointSliceController {
             });
     }
 
-    fn create(&self, service: &Value, wanted: Vec<Value>, ports: Vec<Value>, trigger: Option<Timestamp>) {
+    fn create(
+        &self,
+        service: &Value,
+        wanted: Vec<Value>,
+        ports: Vec<Value>,
+        trigger: Option<Timestamp>,
+    ) {
         let prefix = format!("{}-", meta(service, "name"));
         let mut labels = json!({
             "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
@@ -133,7 +148,12 @@ impl EndpointSliceController {
 
 impl Seen {
     /// The earliest of the Ready transitions that were not known before (of the Service's creation when it is new).
-    fn trigger(&mut self, service: &Value, pods: &[Arc<Value>], created: bool) -> Option<Timestamp> {
+    fn trigger(
+        &mut self,
+        service: &Value,
+        pods: &[Arc<Value>],
+        created: bool,
+    ) -> Option<Timestamp> {
         let mut triggers = BTreeMap::new();
         let mut earliest = created
             .then(|| parse_time(&service["metadata"]["creationTimestamp"]))
@@ -155,7 +175,11 @@ impl Seen {
 
 fn set_trigger(slice: &mut Value, trigger: Option<Timestamp>) {
     if let Some(time) = trigger {
-        annotate(slice, TRIGGER_TIME, &time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        annotate(
+            slice,
+            TRIGGER_TIME,
+            &time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        );
     } else if let Some(annotations) = slice["metadata"]["annotations"].as_object_mut() {
         annotations.remove(TRIGGER_TIME);
         if annotations.is_empty()

@@ -6,7 +6,9 @@ use super::object::{is_ready, is_terminal, is_terminating, meta};
 
 /// A pod as an endpoint; `None` while it has no address and once it has ended.
 pub(super) fn endpoint_of(pod: &Value, publish_not_ready: bool) -> Option<Value> {
-    let ip = pod["status"]["podIP"].as_str().filter(|ip| !ip.is_empty())?;
+    let ip = pod["status"]["podIP"]
+        .as_str()
+        .filter(|ip| !ip.is_empty())?;
     if is_terminal(pod) {
         return None;
     }
@@ -65,7 +67,10 @@ pub(super) fn ports_of(service: &Value, pod: &Value) -> Vec<Value> {
 
 fn container_port(pod: &Value, name: &str) -> Option<Value> {
     let containers = pod["spec"]["containers"].as_array()?;
-    let mut ports = containers.iter().filter_map(|c| c["ports"].as_array()).flatten();
+    let mut ports = containers
+        .iter()
+        .filter_map(|c| c["ports"].as_array())
+        .flatten();
     ports
         .find(|p| p["name"] == name)
         .map(|p| p["containerPort"].clone())
@@ -107,7 +112,10 @@ mod tests {
     #[test]
     fn an_ended_pod_and_one_without_address_are_no_endpoints() {
         assert_eq!(endpoint_of(&pod("False", "Succeeded", true), true), None);
-        assert_eq!(endpoint_of(&json!({"status": {"phase": "Pending"}}), true), None);
+        assert_eq!(
+            endpoint_of(&json!({"status": {"phase": "Pending"}}), true),
+            None
+        );
     }
 
     #[test]

@@ -35,7 +35,9 @@ fn orphans(store: &Store, kind: Kind, owner: Kind) -> Vec<std::sync::Arc<Value>>
     objects.retain(|object| {
         controller_of(object).is_some_and(|reference| {
             reference["kind"] == owner.as_str()
-                && reference["uid"].as_str().is_some_and(|uid| !uids.contains(uid))
+                && reference["uid"]
+                    .as_str()
+                    .is_some_and(|uid| !uids.contains(uid))
         })
     });
     objects

@@ -5,9 +5,16 @@ use serde_json::Value;
 /// Whether a label selector (`matchLabels`, `matchExpressions`) matches the labels.
 pub(crate) fn label_selector_matches(selector: &Value, labels: &Value) -> bool {
     let equal = selector["matchLabels"].as_object().into_iter().flatten();
-    let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
-    equal.into_iter().all(|(key, value)| labels.get(key) == Some(value))
-        && expressions.into_iter().all(|e| expression_matches(e, labels))
+    let expressions = selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    equal
+        .into_iter()
+        .all(|(key, value)| labels.get(key) == Some(value))
+        && expressions
+            .into_iter()
+            .all(|e| expression_matches(e, labels))
 }
 
 fn expression_matches(expression: &Value, labels: &Value) -> bool {
@@ -37,15 +44,37 @@ mod tests {
         let labels = json!({"app": "web", "tier": "front"});
         let cases = [
             (json!({"matchLabels": {"app": "web"}}), true),
-            (json!({"matchLabels": {"app": "web", "tier": "back"}}), false),
-            (json!({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["front", "x"]}]}), true),
-            (json!({"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front"]}]}), false),
-            (json!({"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["a"]}]}), true),
-            (json!({"matchExpressions": [{"key": "zone", "operator": "Exists"}]}), false),
-            (json!({"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]}), true),
+            (
+                json!({"matchLabels": {"app": "web", "tier": "back"}}),
+                false,
+            ),
+            (
+                json!({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["front", "x"]}]}),
+                true,
+            ),
+            (
+                json!({"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front"]}]}),
+                false,
+            ),
+            (
+                json!({"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["a"]}]}),
+                true,
+            ),
+            (
+                json!({"matchExpressions": [{"key": "zone", "operator": "Exists"}]}),
+                false,
+            ),
+            (
+                json!({"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]}),
+                true,
+            ),
         ];
         for (selector, expected) in cases {
-            assert_eq!(label_selector_matches(&selector, &labels), expected, "{selector}");
+            assert_eq!(
+                label_selector_matches(&selector, &labels),
+                expected,
+                "{selector}"
+            );
         }
     }
 }

@@ -83,17 +83,31 @@ pub(crate) fn admit(spec: &mut Value) {
 /// The quality-of-service class that follows from the containers' resources.
 pub(crate) fn qos_class(spec: &Value) -> &'static str {
     let containers = spec["containers"].as_array().map_or(&[][..], Vec::as_slice);
-    let asks = |c: &Value, what: &str| c["resources"][what].as_object().is_some_and(|r| !r.is_empty());
-    if !containers.iter().any(|c| asks(c, "requests") || asks(c, "limits")) {
+    let asks = |c: &Value, what: &str| {
+        c["resources"][what]
+            .as_object()
+            .is_some_and(|r| !r.is_empty())
+    };
+    if !containers
+        .iter()
+        .any(|c| asks(c, "requests") || asks(c, "limits"))
+    {
         return "BestEffort";
     }
     let guaranteed = containers.iter().all(|c| {
         ["cpu", "memory"].iter().all(|r| {
-            let (limit, request) = (&c["resources"]["limits"][*r], &c["resources"]["requests"][*r]);
+            let (limit, request) = (
+                &c["resources"]["limits"][*r],
+                &c["resources"]["requests"][*r],
+            );
             !limit.is_null() && (request.is_null() || request == limit)
         })
     });
-    if guaranteed { "Guaranteed" } else { "Burstable" }
+    if guaranteed {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +130,10 @@ mod tests {
     fn the_class_follows_from_requests_and_limits() {
         let with = |r: Value| json!({"containers": [{"resources": r}]});
         assert_eq!(qos_class(&with(json!({}))), "BestEffort");
-        assert_eq!(qos_class(&with(json!({"requests": {"cpu": "1"}}))), "Burstable");
+        assert_eq!(
+            qos_class(&with(json!({"requests": {"cpu": "1"}}))),
+            "Burstable"
+        );
         let full = json!({"limits": {"cpu": "1", "memory": "1Gi"}});
         assert_eq!(qos_class(&with(full)), "Guaranteed");
     }

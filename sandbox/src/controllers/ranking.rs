@@ -88,7 +88,13 @@ mod tests {
 
     use super::*;
 
-    fn pod(name: &str, phase: &str, ready_since: Option<&str>, restarts: i64, cost: i64) -> Arc<Value> {
+    fn pod(
+        name: &str,
+        phase: &str,
+        ready_since: Option<&str>,
+        restarts: i64,
+        cost: i64,
+    ) -> Arc<Value> {
         Arc::new(json!({
             "metadata": {"name": name, "uid": name, "creationTimestamp": "2026-01-01T00:00:00Z",
                 "annotations": {"controller.kubernetes.io/pod-deletion-cost": cost.to_string()}},
@@ -113,7 +119,14 @@ mod tests {
         let order: Vec<&str> = pods.iter().map(|p| meta(p, "name")).collect();
         assert_eq!(
             order,
-            ["pending", "not-ready-restarted", "not-ready", "just-ready", "long-ready", "dear"]
+            [
+                "pending",
+                "not-ready-restarted",
+                "not-ready",
+                "just-ready",
+                "long-ready",
+                "dear"
+            ]
         );
     }
 }

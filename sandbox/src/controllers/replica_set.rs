@@ -11,8 +11,8 @@ use super::events::EventRecorder;
 use super::object::{
     is_active, is_controlled_by, is_ready, is_terminal, is_terminating, meta, ready_since,
 };
-use super::pod_template::pod_of;
 use super::pace::{Pace, Rests};
+use super::pod_template::pod_of;
 use super::ranking::sort_for_deletion;
 use crate::{Kind, Store};
 
@@ -62,16 +62,19 @@ impl ReplicaSetController {
         let uid = meta(set, "uid");
         let (mut pods, _) = self.store.list(Kind::Pod, Some(meta(set, "namespace")));
         pods.retain(|pod| is_controlled_by(pod, uid));
-        let terminating = pods.iter().filter(|p| is_terminating(p) && !is_terminal(p)).count();
+        let terminating = pods
+            .iter()
+            .filter(|p| is_terminating(p) && !is_terminal(p))
+            .count();
         pods.retain(|pod| is_active(pod));
         self.manage(set, &pods);
         // Like the real one, the status tells of the pods as they were before this step.
         let now = Timestamp::now();
         let status = status_of(set, &pods, terminating, now);
         let (namespace, name) = (meta(set, "namespace"), meta(set, "name"));
-        let _ = self
-            .store
-            .update(Kind::ReplicaSet, namespace, name, |rs| rs["status"] = status);
+        let _ = self.store.update(Kind::ReplicaSet, namespace, name, |rs| {
+            rs["status"] = status
+        });
         let waits = pods.iter().filter_map(|pod| until_available(set, pod, now));
         waits.filter(|left| !left.is_zero()).min()
     }
@@ -116,9 +119,18 @@ fn status_of(set: &Value, active: &[Arc<Value>], terminating: usize, now: Timest
         "observedGeneration": set["metadata"]["generation"],
     });
     let counts = [
-        ("fullyLabeledReplicas", active.iter().filter(|p| fully_labeled(p)).count()),
-        ("readyReplicas", active.iter().filter(|p| is_ready(p)).count()),
-        ("availableReplicas", active.iter().filter(|p| available(p)).count()),
+        (
+            "fullyLabeledReplicas",
+            active.iter().filter(|p| fully_labeled(p)).count(),
+        ),
+        (
+            "readyReplicas",
+            active.iter().filter(|p| is_ready(p)).count(),
+        ),
+        (
+            "availableReplicas",
+            active.iter().filter(|p| available(p)).count(),
+        ),
     ];
     for (field, count) in counts {
         if count > 0 {

@@ -76,7 +76,7 @@ impl ReplicaSets {
             .filter(|rs| is_controlled_by(rs, uid))
             .map(|object| ReplicaSet { object })
             .collect();
-        old.sort_by(|a, b| (a.created(), a.revision()).cmp(&(b.created(), b.revision())));
+        old.sort_by_key(|set| (set.created(), set.revision()));
         let template = &deployment["spec"]["template"];
         let new = old
             .iter()

@@ -32,7 +32,12 @@ impl Bounds {
         }
         let rolling = &strategy["rollingUpdate"];
         let quarter = Amount::Percent(25);
-        let read = |field: &str| Amount::read(&rolling[field]).ok().flatten().unwrap_or(quarter);
+        let read = |field: &str| {
+            Amount::read(&rolling[field])
+                .ok()
+                .flatten()
+                .unwrap_or(quarter)
+        };
         let surge = read("maxSurge").up(desired);
         let unavailable = read("maxUnavailable").down(desired);
         if surge == 0 && unavailable == 0 {
@@ -65,11 +70,14 @@ impl Bounds {
             }
         }
         let read = |field: &str| {
-            Amount::read(&strategy["rollingUpdate"][field]).map_err(|e| format!("strategy.rollingUpdate.{field}: {e}"))
+            Amount::read(&strategy["rollingUpdate"][field])
+                .map_err(|e| format!("strategy.rollingUpdate.{field}: {e}"))
         };
         let (surge, unavailable) = (read("maxSurge")?, read("maxUnavailable")?);
         if surge.is_some_and(Amount::is_zero) && unavailable.is_some_and(Amount::is_zero) {
-            return Err("maxSurge and maxUnavailable are both 0: no pod could ever be replaced".to_owned());
+            return Err(
+                "maxSurge and maxUnavailable are both 0: no pod could ever be replaced".to_owned(),
+            );
         }
         Ok(())
     }
@@ -96,7 +104,9 @@ impl Amount {
                 .filter(|n| *n >= 0)
                 .map(|n| Some(Self::Percent(n)))
                 .ok_or_else(|| format!("{text:?}: expected a number or a percentage such as 25%")),
-            other => Err(format!("{other}: expected a number or a percentage such as 25%")),
+            other => Err(format!(
+                "{other}: expected a number or a percentage such as 25%"
+            )),
         }
     }
 
@@ -195,7 +205,14 @@ mod tests {
     #[test]
     fn surge_is_rounded_up_and_unavailable_down() {
         let strategy = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
-        let cases = [(3, 1, 0), (4, 1, 1), (5, 2, 1), (10, 3, 2), (1, 1, 0), (0, 0, 0)];
+        let cases = [
+            (3, 1, 0),
+            (4, 1, 1),
+            (5, 2, 1),
+            (10, 3, 2),
+            (1, 1, 0),
+            (0, 0, 0),
+        ];
         for (desired, surge, unavailable) in cases {
             assert_eq!(
                 Bounds::of(&strategy, desired),

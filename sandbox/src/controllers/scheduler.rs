@@ -32,15 +32,17 @@ impl Scheduler {
 
     fn bind(&self, pod: &Value) {
         let (namespace, name) = (meta(pod, "namespace"), meta(pod, "name"));
-        let bound = self.store.update_uncounted(Kind::Pod, namespace, name, |pod| {
-            pod["spec"]["nodeName"] = json!(NODE);
-            pod["status"]["conditions"] = json!([{
-                "type": "PodScheduled",
-                "status": "True",
-                "lastProbeTime": null,
-                "lastTransitionTime": seconds_now(),
-            }]);
-        });
+        let bound = self
+            .store
+            .update_uncounted(Kind::Pod, namespace, name, |pod| {
+                pod["spec"]["nodeName"] = json!(NODE);
+                pod["status"]["conditions"] = json!([{
+                    "type": "PodScheduled",
+                    "status": "True",
+                    "lastProbeTime": null,
+                    "lastTransitionTime": seconds_now(),
+                }]);
+            });
         if bound.is_ok() {
             let message = format!("Successfully assigned {namespace}/{name} to {NODE}");
             self.events

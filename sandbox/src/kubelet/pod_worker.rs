@@ -23,7 +23,7 @@ use crate::Kind;
 /// By this annotation front ends and probes know on which port of the pod's address its first container listens.
 const PORT_ANNOTATION: &str = "sandbox.rollscope.dev/port";
 /// The least time between a pod's last status and its removal.
-const REMOVAL: Duration = Duration::from_millis(150);
+const REMOVAL: Duration = Duration::from_millis(200);
 
 /// What the pod holds while it is on the node.
 #[derive(Debug)]
@@ -181,11 +181,9 @@ async fn live(pod: &Arc<Pod>, local: &watch::Sender<Orders>) {
             // A pod that ended by itself stays until somebody deletes it.
             pod_deleted(pod).await;
         }
-        let beat = pod
-            .node
-            .relist_after(finished.max(Instant::now() - REMOVAL) + REMOVAL);
+        let seen = pod.node.relist_after(finished).max(finished + REMOVAL);
         tokio::select! {
-            () = sleep_until(beat) => {}
+            () = sleep_until(seen) => {}
             () = abandoned(&mut orders) => return,
         }
         remove(pod);

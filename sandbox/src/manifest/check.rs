@@ -96,7 +96,10 @@ impl Check<'_> {
         let spec = &deployment["spec"];
         self.metadata(deployment, start);
         let template = &spec["template"];
-        if spec["selector"].as_object().is_none_or(serde_json::Map::is_empty) {
+        if spec["selector"]
+            .as_object()
+            .is_none_or(serde_json::Map::is_empty)
+        {
             self.problem(
                 (start, &["spec", "selector"]),
                 "spec.selector is empty: it must select the template's labels".to_owned(),
@@ -131,7 +134,10 @@ impl Check<'_> {
 
     fn pod_spec(&mut self, spec: &Value, start: usize) {
         let path = ["spec", "template", "spec"];
-        if spec["restartPolicy"].as_str().is_some_and(|p| p != "Always") {
+        if spec["restartPolicy"]
+            .as_str()
+            .is_some_and(|p| p != "Always")
+        {
             self.problem(
                 (start, &["spec", "template", "spec", "restartPolicy"]),
                 "restartPolicy: a Deployment allows only Always".to_owned(),
@@ -145,14 +151,18 @@ impl Check<'_> {
         for container in containers {
             let name = container["name"].as_str().unwrap_or_default();
             if names.contains(&name) {
-                self.problem((start, &path), format!("two containers are called {name:?}"));
+                self.problem(
+                    (start, &path),
+                    format!("two containers are called {name:?}"),
+                );
             }
             names.push(name);
             self.container(container, start);
         }
         if spec["volumes"].as_array().is_some_and(|v| !v.is_empty()) {
-            self.warnings
-                .push("volumes are ignored: pods of the sandbox see the machine's own files".to_owned());
+            self.warnings.push(
+                "volumes are ignored: pods of the sandbox see the machine's own files".to_owned(),
+            );
         }
     }
 
@@ -193,7 +203,10 @@ impl Check<'_> {
                 }
             }
         }
-        if container["envFrom"].as_array().is_some_and(|e| !e.is_empty()) {
+        if container["envFrom"]
+            .as_array()
+            .is_some_and(|e| !e.is_empty())
+        {
             self.warnings
                 .push(format!("container {name:?}: envFrom is ignored"));
         }
@@ -212,7 +225,9 @@ impl Check<'_> {
         for located in found {
             let (service, start) = (&located.object, located.line);
             self.metadata(service, start);
-            let here = service["metadata"]["namespace"].as_str().unwrap_or("default");
+            let here = service["metadata"]["namespace"]
+                .as_str()
+                .unwrap_or("default");
             if here != namespace {
                 self.warnings.push(format!(
                     "Service {} is in namespace {here}, the Deployment in {namespace}: it is ignored",
@@ -247,7 +262,9 @@ impl Check<'_> {
 
     fn service_ports(&mut self, service: &Value, pod: &Value, start: usize) {
         let at: (usize, &[&str]) = (start, &["spec", "ports"]);
-        let ports = service["spec"]["ports"].as_array().map_or(&[][..], Vec::as_slice);
+        let ports = service["spec"]["ports"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
         if ports.is_empty() {
             self.problem(at, format!("Service {} has no ports", name(service)));
         }

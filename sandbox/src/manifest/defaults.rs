@@ -29,7 +29,11 @@ fn deployment(object: &mut Value) {
     if strategy["type"] == "RollingUpdate" {
         set(strategy, "rollingUpdate", json!({}));
         set(&mut strategy["rollingUpdate"], "maxSurge", json!("25%"));
-        set(&mut strategy["rollingUpdate"], "maxUnavailable", json!("25%"));
+        set(
+            &mut strategy["rollingUpdate"],
+            "maxUnavailable",
+            json!("25%"),
+        );
     }
     pod_spec(&mut spec["template"]["spec"]);
 }
@@ -53,7 +57,11 @@ fn container(container: &mut Value) {
     let policy = if latest { "Always" } else { "IfNotPresent" };
     set(container, "imagePullPolicy", json!(policy));
     set(container, "resources", json!({}));
-    set(container, "terminationMessagePath", json!("/dev/termination-log"));
+    set(
+        container,
+        "terminationMessagePath",
+        json!("/dev/termination-log"),
+    );
     set(container, "terminationMessagePolicy", json!("File"));
     items(container, "ports").for_each(|port| set(port, "protocol", json!("TCP")));
     for env in items(container, "env") {

@@ -89,7 +89,9 @@ impl Documents {
             ("v1", "Namespace" | "ConfigMap") => (),
             (_, "Deployment" | "Service") => self.problem(
                 line,
-                format!("{kind} of apiVersion {version:?}: expected apps/v1 Deployment or v1 Service"),
+                format!(
+                    "{kind} of apiVersion {version:?}: expected apps/v1 Deployment or v1 Service"
+                ),
             ),
             _ => {
                 let name = raw["metadata"]["name"].as_str().unwrap_or("without a name");

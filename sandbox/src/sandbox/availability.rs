@@ -63,7 +63,10 @@ async fn settled(sandbox: &Sandbox) -> Result<(), String> {
 
 fn is_settled(sandbox: &Sandbox) -> bool {
     let name = sandbox.workload.trim_start_matches("deployment/");
-    let Some(deployment) = sandbox.store.get(Kind::Deployment, &sandbox.namespace, name) else {
+    let Some(deployment) = sandbox
+        .store
+        .get(Kind::Deployment, &sandbox.namespace, name)
+    else {
         return false;
     };
     let status = &deployment["status"];
@@ -78,7 +81,9 @@ fn is_settled(sandbox: &Sandbox) -> bool {
 
 /// The slices of the first Service.
 fn slices(sandbox: &Sandbox) -> Vec<Arc<Value>> {
-    let (mut slices, _) = sandbox.store.list(Kind::EndpointSlice, Some(&sandbox.namespace));
+    let (mut slices, _) = sandbox
+        .store
+        .list(Kind::EndpointSlice, Some(&sandbox.namespace));
     slices.retain(|slice| {
         let service = slice["metadata"]["labels"]["kubernetes.io/service-name"].as_str();
         service == sandbox.services.first().map(String::as_str)
@@ -89,7 +94,10 @@ fn slices(sandbox: &Sandbox) -> Vec<Arc<Value>> {
 /// Tells whether the endpoints changed between two looks.
 fn last_endpoint_change(sandbox: &Sandbox) -> Vec<Value> {
     let slices = slices(sandbox);
-    slices.iter().map(|s| s["metadata"]["resourceVersion"].clone()).collect()
+    slices
+        .iter()
+        .map(|s| s["metadata"]["resourceVersion"].clone())
+        .collect()
 }
 
 /// The ready endpoints of the first Service.
@@ -107,15 +115,19 @@ fn ready_endpoints(sandbox: &Sandbox) -> i64 {
 /// A container whose command can't be started at all: no restart will help.
 fn cannot_start(sandbox: &Sandbox) -> Option<String> {
     let (pods, _) = sandbox.store.list(Kind::Pod, Some(&sandbox.namespace));
-    pods.iter().flat_map(|pod| statuses(pod)).find_map(|status| {
-        let failed = [&status["state"], &status["lastState"]]
-            .into_iter()
-            .map(|state| &state["terminated"])
-            .find(|terminated| terminated["reason"] == "StartError")?;
-        let name = status["name"].as_str().unwrap_or_default();
-        let message = failed["message"].as_str().unwrap_or("no reason was given");
-        Some(format!("because the command of container {name:?} cannot be started: {message}"))
-    })
+    pods.iter()
+        .flat_map(|pod| statuses(pod))
+        .find_map(|status| {
+            let failed = [&status["state"], &status["lastState"]]
+                .into_iter()
+                .map(|state| &state["terminated"])
+                .find(|terminated| terminated["reason"] == "StartError")?;
+            let name = status["name"].as_str().unwrap_or_default();
+            let message = failed["message"].as_str().unwrap_or("no reason was given");
+            Some(format!(
+                "because the command of container {name:?} cannot be started: {message}"
+            ))
+        })
 }
 
 fn statuses(pod: &Value) -> impl Iterator<Item = &Value> {
@@ -136,12 +148,21 @@ fn report(sandbox: &Sandbox) -> String {
         let _ = writeln!(text, "  {}: {}", name(pod), state(pod));
     }
     let (mut events, _) = sandbox.store.list(Kind::Event, Some(&sandbox.namespace));
-    events.sort_by_key(|e| e["metadata"]["resourceVersion"].as_str().and_then(|v| v.parse::<u64>().ok()));
+    events.sort_by_key(|e| {
+        e["metadata"]["resourceVersion"]
+            .as_str()
+            .and_then(|v| v.parse::<u64>().ok())
+    });
     text.push_str("last events:\n");
     for event in &events[events.len().saturating_sub(LAST_EVENTS)..] {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let object = word(&event["involvedObject"]["name"]);
-        let _ = writeln!(text, "  {object}: {}: {}", word(&event["reason"]), word(&event["message"]));
+        let _ = writeln!(
+            text,
+            "  {object}: {}: {}",
+            word(&event["reason"]),
+            word(&event["message"])
+        );
     }
     for pod in pods.iter().filter(|pod| !is_ready(pod)) {
         for status in statuses(pod) {
@@ -174,11 +195,18 @@ fn is_ready(pod: &Value) -> bool {
 
 fn state(pod: &Value) -> String {
     let phase = pod["status"]["phase"].as_str().unwrap_or("Unknown");
-    let mut text = format!("{phase}, {}", if is_ready(pod) { "ready" } else { "not ready" });
+    let mut text = format!(
+        "{phase}, {}",
+        if is_ready(pod) { "ready" } else { "not ready" }
+    );
     for status in statuses(pod) {
         let container = status["name"].as_str().unwrap_or_default();
         let restarts = status["restartCount"].as_i64().unwrap_or(0);
-        let _ = write!(text, "; {container}: {}, {restarts} restarts", one_state(&status["state"]));
+        let _ = write!(
+            text,
+            "; {container}: {}, {restarts} restarts",
+            one_state(&status["state"])
+        );
         if let Value::Object(_) = &status["lastState"]["terminated"] {
             let _ = write!(text, ", before: {}", one_state(&status["lastState"]));
         }
@@ -188,15 +216,29 @@ fn state(pod: &Value) -> String {
 
 fn one_state(state: &Value) -> String {
     let part = |field: &str| &state[field];
-    let message = |of: &Value| of["message"].as_str().map(|m| format!(" ({m})")).unwrap_or_default();
+    let message = |of: &Value| {
+        of["message"]
+            .as_str()
+            .map(|m| format!(" ({m})"))
+            .unwrap_or_default()
+    };
     let reason = |of: &Value| of["reason"].as_str().unwrap_or("no reason").to_owned();
     if part("running").is_object() {
         "running".to_owned()
     } else if part("waiting").is_object() {
-        format!("waiting: {}{}", reason(part("waiting")), message(part("waiting")))
+        format!(
+            "waiting: {}{}",
+            reason(part("waiting")),
+            message(part("waiting"))
+        )
     } else if part("terminated").is_object() {
         let terminated = part("terminated");
-        format!("ended: {} exit code {}{}", reason(terminated), terminated["exitCode"], message(terminated))
+        format!(
+            "ended: {} exit code {}{}",
+            reason(terminated),
+            terminated["exitCode"],
+            message(terminated)
+        )
     } else {
         "unknown".to_owned()
     }

@@ -26,12 +26,14 @@ impl RuntimeThread {
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
         let (end, ended) = oneshot::channel();
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
-            // An error means that the owner is gone.
-            let _ = runtime.block_on(stopped);
-            runtime.shutdown_timeout(SHUTDOWN);
-            let _ = end.send(());
-        })?;
+        let thread = thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                // An error means that the owner is gone.
+                let _ = runtime.block_on(stopped);
+                runtime.shutdown_timeout(SHUTDOWN);
+                let _ = end.send(());
+            })?;
         Ok(Self {
             handle,
             stop: Some(stop),
