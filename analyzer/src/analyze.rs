@@ -17,10 +17,12 @@ use crate::signatures::judge;
 use crate::timeline::{LogBook, PodIx, Timeline, stage_reports, timeline};
 use crate::traffic::{Failure, How, Traffic};
 use crate::verdict::{Grounds, verdict};
-use crate::{assertions, counts, findings, kube_time, latency, notes};
+use crate::{assertions, counts, findings, kube_time, latency, notes, tame};
 
 /// Analyses a recording. The same recording gives the same analysis, byte for byte.
 pub fn analyze(recording: &Recording) -> Analysis {
+    let tamed = tame::tame(recording);
+    let recording = tamed.as_ref();
     let ordered = Ordered::of(recording);
     let clocks = Clocks::of(recording, &ordered);
     let timeline = timeline(recording, &ordered, &clocks);

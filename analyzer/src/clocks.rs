@@ -12,6 +12,7 @@ use rollscope_records::{Interval, LogSource, ObjectKind, Recording, RunOffset, W
 use crate::analysis::ClockReport;
 use crate::kube_time::{self, WrittenTime};
 use crate::ordered::Ordered;
+use crate::tame::tame_offset;
 use crate::view::{ContainerState, EventView, PodView};
 
 /// The clock of the API server and the controllers.
@@ -72,13 +73,11 @@ impl Clocks {
     pub(crate) fn to_run(&self, clock: &str, written: WrittenTime) -> Interval {
         let at = written.unix_nanos.saturating_sub(self.wall_start);
         let offset = self.offset(clock);
-        Interval::new(
-            RunOffset(at.saturating_sub(offset.hi)),
-            RunOffset(
-                at.saturating_add(written.resolution)
-                    .saturating_sub(offset.lo),
-            ),
-        )
+        let lo = at.saturating_sub(offset.hi);
+        let hi = at
+            .saturating_add(written.resolution)
+            .saturating_sub(offset.lo);
+        Interval::new(tame_offset(RunOffset(lo)), tame_offset(RunOffset(hi)))
     }
 
     /// The run's time of an RFC 3339 text of `clock`.

@@ -22,7 +22,10 @@ mod latency;
 mod measure;
 mod notes;
 mod ordered;
+#[cfg(test)]
+mod properties;
 mod signatures;
+mod tame;
 #[cfg(test)]
 mod testing;
 mod timeline;

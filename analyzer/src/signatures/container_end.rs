@@ -76,7 +76,7 @@ pub(super) fn killing_event(
     cx: &Context<'_>,
 ) -> Option<rollscope_records::RunOffset> {
     let p = cx.pod(pod);
-    let grace = p.spec_grace.unwrap_or(30).clamp(0, 100_000) * SECOND;
+    let grace = p.spec_grace.unwrap_or(30) * SECOND;
     p.killing.iter().copied().find(|k| {
         let about_this =
             *k <= end.seen.plus_nanos(SECOND) && end.at.lo.plus_nanos(-grace - 5 * SECOND) <= *k;

@@ -35,8 +35,7 @@ impl Deletion {
         let grace = pod
             .deletion_grace()
             .or_else(|| pod.spec_grace())
-            .unwrap_or(30)
-            .clamp(0, 1_000_000);
+            .unwrap_or(30);
         let written = clocks
             .read(API_SERVER, text)
             .map(|t| t.plus_nanos(-grace * SECOND));

@@ -92,11 +92,11 @@ impl<'a> PodView<'a> {
     }
 
     pub(crate) fn deletion_grace(self) -> Option<i64> {
-        int_at(self.0, &["metadata", "deletionGracePeriodSeconds"])
+        int_at(self.0, &["metadata", "deletionGracePeriodSeconds"]).map(seconds)
     }
 
     pub(crate) fn spec_grace(self) -> Option<i64> {
-        int_at(self.0, &["spec", "terminationGracePeriodSeconds"])
+        int_at(self.0, &["spec", "terminationGracePeriodSeconds"]).map(seconds)
     }
 
     /// Condition Ready; `None` when the object does not have it.
@@ -123,7 +123,8 @@ impl<'a> PodView<'a> {
 
     pub(crate) fn readiness_probe(self) -> Option<Probe> {
         let p = at(self.main_container()?, &["readinessProbe"])?;
-        let field = |name: &str, default: i64| int_at(p, &[name]).unwrap_or(default).max(1);
+        let field =
+            |name: &str, default: i64| seconds(int_at(p, &[name]).unwrap_or(default)).max(1);
         Some(Probe {
             period: field("periodSeconds", 10),
             threshold: field("failureThreshold", 3),
@@ -150,7 +151,7 @@ impl<'a> PodView<'a> {
 
     pub(crate) fn pre_stop(self) -> Option<PreStop> {
         let hook = at(self.main_container()?, &["lifecycle", "preStop"])?;
-        let sleep_seconds = int_at(hook, &["sleep", "seconds"]);
+        let sleep_seconds = int_at(hook, &["sleep", "seconds"]).map(seconds);
         let words = match sleep_seconds {
             Some(s) => format!("sleep {s} s"),
             None if at(hook, &["exec"]).is_some() => "exec".to_owned(),
@@ -179,6 +180,11 @@ impl<'a> PodView<'a> {
                 ))
             })
     }
+}
+
+/// A manifest's seconds (or a count), in a range in which arithmetic is safe.
+fn seconds(n: i64) -> i64 {
+    n.clamp(0, 1_000_000)
 }
 
 fn state(status: &Value) -> ContainerState<'_> {

@@ -43,9 +43,9 @@ pub(super) fn sentence(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
     html! {
         bdi {
-            @if parts.len() % 2 == 0 { (text) }
+            @if parts.len().is_multiple_of(2) { (text) }
             @else {
-                @for (i, part) in parts.iter().enumerate() { @if i % 2 == 1 { code { (part) } } @else { (part) } }
+                @for (i, part) in parts.iter().enumerate() { @if !i.is_multiple_of(2) { code { (part) } } @else { (part) } }
             }
         }
     }

@@ -1,0 +1,92 @@
+//! Times that no run can have are cut to a range in which arithmetic is safe: a recording is data from outside.
+
+use std::borrow::Cow;
+
+use rollscope_records::{Recording, RunOffset, WatchRecord};
+
+/// No run is longer than this, ns (more than nine years): sums of eight such times do not overflow.
+pub(crate) const LIMIT: i64 = 300_000_000_000_000_000;
+
+/// A time within the limit.
+pub(crate) fn tame_offset(t: RunOffset) -> RunOffset {
+    RunOffset(tame_nanos(t.0))
+}
+
+/// A number of ns within the limit.
+pub(crate) fn tame_nanos(nanos: i64) -> i64 {
+    nanos.clamp(-LIMIT, LIMIT)
+}
+
+/// The recording itself, or a copy with its times cut where some are beyond the limit.
+pub(crate) fn tame(recording: &Recording) -> Cow<'_, Recording> {
+    if !wild(recording) {
+        return Cow::Borrowed(recording);
+    }
+    let mut tamed = recording.clone();
+    cut(&mut tamed);
+    Cow::Owned(tamed)
+}
+
+fn beyond(t: RunOffset) -> bool {
+    tame_offset(t) != t
+}
+
+fn wild(recording: &Recording) -> bool {
+    let request = |r: &rollscope_records::RequestRecord| {
+        beyond(r.scheduled)
+            || [r.dispatched, r.connected, r.written, r.first_byte, r.ended]
+                .into_iter()
+                .flatten()
+                .any(beyond)
+            || r.idle.is_some_and(|i| tame_nanos(i) != i)
+    };
+    let watch = |w: &WatchRecord| match w {
+        WatchRecord::Event { at, .. } => beyond(*at),
+        WatchRecord::Gap(g) => beyond(g.from) || g.to.is_some_and(beyond),
+    };
+    recording.requests.iter().any(request)
+        || recording.watch.iter().any(watch)
+        || recording.logs.iter().any(|l| beyond(l.at))
+        || recording.stages.iter().any(|s| beyond(s.at))
+        || recording.clocks.iter().any(|c| {
+            beyond(c.before)
+                || beyond(c.after)
+                || tame_nanos(c.resolution_nanos) != c.resolution_nanos
+        })
+        || recording.run.end.as_ref().is_some_and(|e| beyond(e.at))
+}
+
+fn cut(recording: &mut Recording) {
+    let tame = |t: &mut RunOffset| *t = tame_offset(*t);
+    for r in &mut recording.requests {
+        tame(&mut r.scheduled);
+        let times = [
+            &mut r.dispatched,
+            &mut r.connected,
+            &mut r.written,
+            &mut r.first_byte,
+            &mut r.ended,
+        ];
+        times.into_iter().flatten().for_each(tame);
+        r.idle = r.idle.map(tame_nanos);
+    }
+    for w in &mut recording.watch {
+        match w {
+            WatchRecord::Event { at, .. } => tame(at),
+            WatchRecord::Gap(g) => {
+                tame(&mut g.from);
+                g.to.iter_mut().for_each(tame);
+            }
+        }
+    }
+    recording.logs.iter_mut().for_each(|l| tame(&mut l.at));
+    recording.stages.iter_mut().for_each(|s| tame(&mut s.at));
+    for c in &mut recording.clocks {
+        tame(&mut c.before);
+        tame(&mut c.after);
+        c.resolution_nanos = tame_nanos(c.resolution_nanos);
+    }
+    if let Some(end) = &mut recording.run.end {
+        tame(&mut end.at);
+    }
+}
