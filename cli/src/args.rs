@@ -42,6 +42,9 @@ pub(crate) struct RunArgs {
     /// Stop after the recording: no analysis, no reports, no gate.
     #[arg(long)]
     pub(crate) record_only: bool,
+    /// Folder where the sandbox writes down what it really did, apart from the recording.
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) truth: Option<PathBuf>,
     /// Put a steady load on this URL ...
     #[arg(long, value_name = "URL", requires_all = ["rate", "exec"])]
     pub(crate) url: Option<String>,

@@ -10,6 +10,8 @@ pub mod process;
 mod sandbox;
 mod store;
 mod timestamp;
+mod truth;
 
 pub use sandbox::{Sandbox, SandboxConfig, SandboxError};
 pub use store::{Change, ChangeType, Gone, Kind, Store, StoreError, Watch};
+pub use truth::TruthLog;

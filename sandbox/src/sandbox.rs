@@ -18,7 +18,7 @@ use crate::front_end::FrontEnd;
 use crate::kubelet::{Kubelet, KubeletConfig};
 use crate::logs::LogStore;
 use crate::manifest::Manifest;
-use crate::{Kind, Store};
+use crate::{Kind, Store, TruthLog};
 
 pub use error::SandboxError;
 use runtime_thread::RuntimeThread;
@@ -32,15 +32,18 @@ pub struct SandboxConfig {
     pub program: PathBuf,
     /// The port of the API on 127.0.0.1; 0 for any free one.
     pub api_port: u16,
+    /// Where the sandbox writes down what it did; by default nowhere.
+    pub truth: TruthLog,
 }
 
 impl SandboxConfig {
     /// A sandbox whose API has any free port.
-    pub const fn new(target: SandboxTarget, program: PathBuf) -> Self {
+    pub fn new(target: SandboxTarget, program: PathBuf) -> Self {
         Self {
             target,
             program,
             api_port: 0,
+            truth: TruthLog::default(),
         }
     }
 }
@@ -83,9 +86,11 @@ impl Sandbox {
         let target = config.target.clone();
         let manifest = Manifest::read(&target.manifest)?;
         let (store, logs) = (Store::new(), LogStore::new());
+        let truth = config.truth.clone();
         let parts = Parts::start(config, &store, &logs).await?;
         let services = apply_services(&store, &manifest)?;
         let front_end = start_front_end(&parts.traffic, &store, &target, &manifest).await?;
+        front_end.witnessed_by(truth);
         let _ = store.create(Kind::Deployment, manifest.deployment.clone());
         Ok(Self {
             api_url: format!("http://{}", parts.api.address()),
@@ -189,10 +194,10 @@ impl Parts {
         };
         let cluster = RuntimeThread::start("sandbox-cluster").map_err(SandboxError::Thread)?;
         let traffic = RuntimeThread::start("sandbox-traffic").map_err(SandboxError::Thread)?;
-        let (store, logs) = (store.clone(), logs.clone());
+        let (store, logs, truth) = (store.clone(), logs.clone(), config.truth);
         let started = cluster.run(async move {
             let api = ApiServer::start(store.clone(), logs, config.api_port).await?;
-            let kubelet = Kubelet::start(kubelet)?;
+            let kubelet = Kubelet::start_witnessed(kubelet, truth)?;
             Ok::<_, SandboxError>((api, kubelet, Controllers::start(&store)))
         });
         let (api, kubelet, controllers) = started.await.ok_or(SandboxError::Stopped)??;

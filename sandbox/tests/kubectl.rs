@@ -73,17 +73,26 @@ struct Cluster {
 }
 
 impl Cluster {
-    async fn start(replicas: u32) -> Self {
+    /// A sandbox to try kubectl on. `None` where there is no kubectl; in CI that is a failure.
+    async fn start(replicas: u32) -> Option<Self> {
+        if Command::new("kubectl").arg("help").output().is_err() {
+            assert!(std::env::var_os("CI").is_none(), "CI needs kubectl in PATH");
+            #[expect(clippy::print_stderr, reason = "whoever runs the tests should know")]
+            {
+                eprintln!("left out: there is no kubectl in PATH");
+            }
+            return None;
+        }
         let folder = tempfile::tempdir().unwrap();
         let sandbox = Sandbox::start(config(folder.path(), &manifest(replicas, SHELL)))
             .await
             .unwrap();
         sandbox.wait_available(DEADLINE).await.unwrap();
-        Self {
+        Some(Self {
             url: sandbox.api_url().to_owned(),
             sandbox,
             _folder: folder,
-        }
+        })
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -98,9 +107,7 @@ impl Cluster {
     }
 
     fn output(&self, arguments: &[&str]) -> Output {
-        self.command(arguments)
-            .output()
-            .expect("these tests need kubectl in PATH")
+        self.command(arguments).output().unwrap()
     }
 
     /// Standard output of a command that must succeed.
@@ -139,7 +146,7 @@ impl Cluster {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .expect("these tests need kubectl in PATH");
+            .unwrap();
         let (sender, lines) = mpsc::channel();
         let out = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
@@ -211,7 +218,9 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn kubectl_shows_what_is_there() {
-    let cluster = Cluster::start(3).await;
+    let Some(cluster) = Cluster::start(3).await else {
+        return;
+    };
     let table = cluster.kubectl(&["get", "pods,deploy,endpointslices"]);
     let lines: Vec<&str> = table.lines().collect();
     assert!(
@@ -279,7 +288,9 @@ async fn kubectl_shows_what_is_there() {
 
 #[tokio::test]
 async fn kubectl_restarts_and_follows_a_rollout() {
-    let cluster = Cluster::start(2).await;
+    let Some(cluster) = Cluster::start(2).await else {
+        return;
+    };
     let before = cluster.pods();
     let mut watch = cluster.follow(&["get", "pods", "--watch"]);
     watch.until("Running");
@@ -314,7 +325,9 @@ async fn kubectl_restarts_and_follows_a_rollout() {
 
 #[tokio::test]
 async fn kubectl_follows_logs_to_the_end_of_the_pod() {
-    let cluster = Cluster::start(1).await;
+    let Some(cluster) = Cluster::start(1).await else {
+        return;
+    };
     let pod = cluster.pods().remove(0);
     let mut logs = cluster.follow(&["logs", "-f", "--timestamps", &pod]);
     logs.until("started");
@@ -344,7 +357,9 @@ async fn kubectl_follows_logs_to_the_end_of_the_pod() {
 
 #[tokio::test]
 async fn a_deleted_pod_ends_within_its_grace_and_is_replaced() {
-    let cluster = Cluster::start(1).await;
+    let Some(cluster) = Cluster::start(1).await else {
+        return;
+    };
     let pod = cluster.pods().remove(0);
     let said = cluster.kubectl(&["delete", "pod", &pod]);
     assert!(said.contains("deleted"), "{said}");
@@ -362,7 +377,9 @@ async fn a_deleted_pod_ends_within_its_grace_and_is_replaced() {
 
 #[tokio::test]
 async fn kubectl_scales_and_patches() {
-    let cluster = Cluster::start(1).await;
+    let Some(cluster) = Cluster::start(1).await else {
+        return;
+    };
     cluster.kubectl(&["scale", "deployment/web", "--replicas=3"]);
     cluster.kubectl(&["rollout", "status", "deployment/web", "--timeout=30s"]);
     wait_until("three pods", || cluster.pods().len() == 3);
@@ -411,7 +428,9 @@ async fn kubectl_scales_and_patches() {
 
 #[tokio::test]
 async fn kubectl_describes_objects_with_their_events() {
-    let cluster = Cluster::start(1).await;
+    let Some(cluster) = Cluster::start(1).await else {
+        return;
+    };
     let deployment = cluster.kubectl(&["describe", "deployment", "web"]);
     assert!(
         deployment.contains("25% max unavailable, 25% max surge")
@@ -490,7 +509,9 @@ async fn a_command_that_does_not_exist_is_told_at_once() {
 
 #[tokio::test]
 async fn no_process_and_no_port_outlives_a_stopped_sandbox() {
-    let cluster = Cluster::start(2).await;
+    let Some(cluster) = Cluster::start(2).await else {
+        return;
+    };
     let api = cluster.url.trim_start_matches("http://").to_owned();
     let marker = format!("SANDBOX_TEST_{}", std::process::id());
     cluster.kubectl(&["set", "env", "deployment/web", &format!("MARKER={marker}")]);

@@ -16,10 +16,8 @@ use support::{Cluster, accepts, mark, pod, processes, program, until_no_process}
 
 /// A server that leaves a second process in a session of its own.
 fn server(mark: &str) -> Value {
-    let serve = "import os,http.server as h; h.HTTPServer((os.environ['POD_IP'],int(os.environ['PORT'])),h.SimpleHTTPRequestHandler).serve_forever()";
-    let script = format!("setsid sleep 600 & python3 -c \"{serve}\"; : {mark}");
-    let connect = "import os,socket; socket.create_connection((os.environ['POD_IP'],int(os.environ['PORT'])))";
-    let check = format!("grep -q {mark} /proc/1/cmdline && python3 -c \"{connect}\"");
+    let script = format!("setsid sleep 600 & rollscope serve; : {mark}");
+    let check = format!("grep -q {mark} /proc/1/cmdline && rollscope connect");
     let probe =
         json!({"exec": {"command": ["sh", "-c", check]}, "periodSeconds": 1, "timeoutSeconds": 5});
     pod(&["sh", "-c", &script], json!({"readinessProbe": probe}))

@@ -97,12 +97,11 @@ async fn readiness_follows_the_probe_and_its_events_fold() {
 #[tokio::test(flavor = "multi_thread")]
 async fn http_and_tcp_probes_reach_the_server_on_the_pods_own_address_and_port() {
     let cluster = Cluster::start();
-    let server = "import os,http.server as h; h.HTTPServer((os.environ['POD_IP'],int(os.environ['PORT'])),h.SimpleHTTPRequestHandler).serve_forever()";
     let with = json!({
         "readinessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 1},
         "livenessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1},
     });
-    cluster.create(pod(&["python3", "-c", server], with));
+    cluster.create(pod(&["rollscope", "serve"], with));
     let pod = cluster.until_ready().await;
     let port = pod["metadata"]["annotations"]["sandbox.rollscope.dev/port"]
         .as_str()

@@ -257,23 +257,12 @@ async fn a_pod_deleted_before_its_container_runs_ends_without_running_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_http_hook_reaches_the_application_and_readiness_goes_on_until_the_end() {
     let cluster = Cluster::start();
-    let server = r#"
-import os, signal, sys, http.server as h
-state = {'ready': 200}
-class H(h.BaseHTTPRequestHandler):
-    def do_GET(self):
-        print(self.path, flush=True)
-        if self.path == '/stop': state['ready'] = 503
-        self.send_response(state['ready'] if self.path == '/ready' else 200); self.end_headers()
-    def log_message(self, *a): pass
-h.HTTPServer((os.environ['POD_IP'], int(os.environ['PORT'])), H).serve_forever()
-"#;
     let with = json!({
         "readinessProbe": {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 1, "failureThreshold": 1},
         "livenessProbe": {"httpGet": {"path": "/live", "port": 8080}, "periodSeconds": 1},
         "lifecycle": {"preStop": {"httpGet": {"path": "/stop", "port": "http"}}},
     });
-    cluster.create(pod(&["python3", "-c", server], with));
+    cluster.create(pod(&["rollscope", "serve"], with));
     cluster.until_ready().await;
     cluster.until_logged("/live").await;
     cluster.delete(4);

@@ -176,6 +176,11 @@ pub enum StageKind {
 }
 
 impl StageKind {
+    /// Whether the stage only waits; the others change something.
+    pub const fn is_wait(&self) -> bool {
+        matches!(self, Self::Warmup(_) | Self::Settle(_))
+    }
+
     /// The stage's name in scenarios and recordings.
     pub const fn as_str(&self) -> &'static str {
         match self {

@@ -62,10 +62,10 @@ impl PodLedger {
                     open.insert(((*conn).to_owned(), (*n).to_owned()));
                     ledger.received += 1;
                 }
-                ["answered", conn, n, status] => {
-                    if open.remove(&((*conn).to_owned(), (*n).to_owned())) {
-                        *ledger.answered.entry(status.parse().unwrap()).or_default() += 1;
-                    }
+                ["answered", conn, n, status]
+                    if open.remove(&((*conn).to_owned(), (*n).to_owned())) =>
+                {
+                    *ledger.answered.entry(status.parse().unwrap()).or_default() += 1;
                 }
                 _ => {}
             }

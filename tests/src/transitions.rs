@@ -130,10 +130,8 @@ fn pod_state(event: WatchType, pod: &Value) -> String {
 fn follow_endpoint(recording: &Recording, pod: &str, t0: RunOffset, end: &mut Termination) {
     let mut seen = false;
     for (at, _, slice) in events(recording, ObjectKind::EndpointSlice) {
-        let endpoints = slice["endpoints"].as_array().into_iter().flatten();
-        let own = endpoints
-            .filter(|e| e["targetRef"]["name"] == pod)
-            .next_back();
+        let mut endpoints = slice["endpoints"].as_array().into_iter().flatten();
+        let own = endpoints.rfind(|e| e["targetRef"]["name"] == pod);
         let since = ms(at, t0);
         let Some(own) = own else {
             if seen && end.endpoint_removed_ms.is_none() && since >= -BEFORE_T0_MS {

@@ -64,6 +64,9 @@ impl Display {
     }
 
     fn draw(&self, progress: &Progress, stats: &LoadStats) {
+        if progress.stages == 0 {
+            return; // The walk has not begun.
+        }
         let now = self.clock.now();
         let elapsed = progress.elapsed(now);
         let text = line(progress, stats, elapsed, self.planned_rate);
@@ -107,7 +110,7 @@ fn line(progress: &Progress, stats: &LoadStats, elapsed: Duration, planned_rate:
         .as_deref()
         .map_or_else(String::new, |m| format!(" ({m})"));
     format!(
-        "{:>5.1}s of {:.0}s | {} {}/{}{mark} | {:.0} of {planned_rate}/s | {} in flight | {} failed{pods}",
+        "{:>5.1}s of at most {:.0}s | {} {}/{}{mark} | {:.0} of {planned_rate}/s | {} in flight | {} failed{pods}",
         elapsed.as_secs_f64(),
         progress.planned.as_secs_f64(),
         if progress.kind.is_empty() {

@@ -12,8 +12,14 @@ use rollscope_scenarios::{FrontEnd, Scenario, Target as TargetSpec};
 use super::dialer::ThroughFrontEnd;
 use crate::exit::Failure;
 
-/// The longest that the sandbox's pods may take to get ready before the run begins.
-const READY_WITHIN: Duration = Duration::from_secs(60);
+/// The longest that the sandbox's pods may take to get ready before the run begins: as long as their rollout may.
+fn ready_within(scenario: &Scenario) -> Duration {
+    let rollouts = scenario.stages.iter().filter(|s| !s.kind.is_wait());
+    rollouts
+        .map(|s| s.complete_within)
+        .max()
+        .unwrap_or(Duration::from_secs(60))
+}
 
 /// An open target.
 pub(crate) struct Target {
@@ -53,7 +59,7 @@ impl Target {
                 let program = std::env::current_exe().map_err(Failure::environment)?;
                 let config = SandboxConfig::new(sandbox.clone(), program);
                 let sandbox_running = Sandbox::start(config).await.map_err(failure)?;
-                if let Err(error) = sandbox_running.wait_available(READY_WITHIN).await {
+                if let Err(error) = sandbox_running.wait_available(ready_within(scenario)).await {
                     sandbox_running.stop().await;
                     return Err(failure(error));
                 }

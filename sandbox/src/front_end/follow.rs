@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
 use super::endpoint::{self, Endpoint};
@@ -75,7 +76,11 @@ impl Follower {
                 self.watch = self.store.watch(Kind::EndpointSlice, version);
             }
         }
-        self.propagation.observe(Instant::now(), all(&self.slices));
+        let observed = all(&self.slices);
+        self.routes.truth.note("endpoints", || {
+            json!({"ready": observed.values().filter(|e| e.ready).count()})
+        });
+        self.propagation.observe(Instant::now(), observed);
     }
 
     fn merge(&mut self, change: &Change) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, Response, StatusCode, Uri, Version};
+use serde_json::json;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
@@ -13,6 +14,7 @@ use super::counters::Counters;
 use super::relay::RelayBody;
 use super::routes::Routes;
 use super::upstream::{ConnectFailure, Sender, Upstream};
+use crate::truth;
 
 /// The status that is counted for a client that left before it had any.
 const CLIENT_LEFT: u16 = 499;
@@ -54,10 +56,16 @@ impl Proxy {
     ) -> Response<RelayBody> {
         self.counters.count(|c| c.requests += 1);
         let mut waiting = WaitingClient(Some(&self.counters));
-        let response = self
-            .forward(request, client)
-            .await
-            .unwrap_or_else(own_response);
+        let mut way = Way::begun(&self.routes, client);
+        let response = match self.forward(request, client, &mut way).await {
+            Ok(response) => {
+                way.status = Some(response.status().as_u16());
+                way.how = "status";
+                response
+            }
+            Err(own) => own_response(own),
+        };
+        drop(way);
         waiting.answered(response.status());
         response
     }
@@ -67,11 +75,15 @@ impl Proxy {
         &self,
         request: Request<Incoming>,
         client: SocketAddr,
+        way: &mut Way<'_>,
     ) -> Result<Response<RelayBody>, StatusCode> {
         let Some(upstream) = self.routes.in_turn() else {
+            way.how = "none";
             self.counters.count(|c| c.no_endpoint += 1);
             return Err(StatusCode::SERVICE_UNAVAILABLE);
         };
+        way.pod = Some(upstream.name().to_owned());
+        way.reused = true;
         self.counters.pod(upstream.name(), |pod| pod.requests += 1);
         let mut request = to_pod(request, client);
         while let Some(sender) = upstream.take_idle() {
@@ -79,17 +91,30 @@ impl Proxy {
                 Ok(response) => return Ok(response),
                 // Closed while it was idle, and nothing was written to it.
                 Err(Failure::Unsent(unsent)) => request = *unsent,
-                Err(Failure::Sent(status)) => return Err(status),
+                Err(Failure::Sent(status)) => {
+                    way.how = sent_how(status);
+                    return Err(status);
+                }
             }
         }
-        let sender = self.connect(&upstream).await?;
+        way.reused = false;
+        way.how = "refused";
+        let sender = self.connect(&upstream).await.inspect_err(|status| {
+            if *status == StatusCode::GATEWAY_TIMEOUT {
+                way.how = "timed_out";
+            }
+        })?;
+        way.how = "cut";
         let sent = self.send(&upstream, sender, request).await;
         sent.map_err(|failure| match failure {
             Failure::Unsent(_) => {
                 self.counters.pod(upstream.name(), |pod| pod.cut += 1);
                 StatusCode::BAD_GATEWAY
             }
-            Failure::Sent(status) => status,
+            Failure::Sent(status) => {
+                way.how = sent_how(status);
+                status
+            }
         })
     }
 
@@ -137,6 +162,54 @@ impl Proxy {
         let (upstream, counters) = (Arc::clone(upstream), Arc::clone(&self.counters));
         let body = RelayBody::relayed(body, sender, upstream, counters, read);
         Ok(Response::from_parts(head, body))
+    }
+}
+
+/// What the truth log is told of one request, when it is over.
+struct Way<'a> {
+    routes: &'a Routes,
+    client: u16,
+    from: u64,
+    pod: Option<String>,
+    how: &'static str,
+    status: Option<u16>,
+    reused: bool,
+}
+
+impl<'a> Way<'a> {
+    fn begun(routes: &'a Routes, client: SocketAddr) -> Self {
+        Self {
+            routes,
+            client: client.port(),
+            from: truth::now(),
+            pod: None,
+            how: "client_left",
+            status: None,
+            reused: false,
+        }
+    }
+}
+
+impl Drop for Way<'_> {
+    fn drop(&mut self) {
+        self.routes.truth.note("proxied", || {
+            json!({
+                "pod": self.pod,
+                "fallback": self.routes.is_fallback(),
+                "client": self.client,
+                "from": self.from,
+                "how": self.how,
+                "status": self.status,
+                "reused": self.reused,
+            })
+        });
+    }
+}
+
+fn sent_how(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::GATEWAY_TIMEOUT => "timed_out",
+        _ => "cut",
     }
 }
 

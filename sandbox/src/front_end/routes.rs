@@ -11,6 +11,7 @@ use rollscope_scenarios::FrontEnd as FrontEndKind;
 use super::endpoint::Endpoint;
 use super::propagation::EndpointChange;
 use super::upstream::Upstream;
+use crate::truth::LateTruth;
 
 /// The routes of one front end.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(super) struct Routes {
     kind: FrontEndKind,
     table: Mutex<Table>,
     turn: AtomicUsize,
+    pub(super) truth: LateTruth,
 }
 
 #[derive(Debug)]
@@ -34,6 +36,7 @@ impl Routes {
         let mut rng = StdRng::seed_from_u64(seed);
         Self {
             kind,
+            truth: LateTruth::default(),
             turn: AtomicUsize::new(rng.random_range(0..1 << 16)),
             table: Mutex::new(Table {
                 endpoints: BTreeMap::new(),
@@ -68,6 +71,11 @@ impl Routes {
                 upstream.retire();
             }
         }
+    }
+
+    /// Whether no endpoint is ready, so that those that terminate are all there is.
+    pub(super) fn is_fallback(&self) -> bool {
+        !self.lock().endpoints.values().any(|e| e.ready)
     }
 
     /// Any endpoint, at random, as iptables rules choose.

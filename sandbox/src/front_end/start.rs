@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rollscope_scenarios::{DurationRange, FrontEnd as FrontEndKind};
+use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::counters::{Counters, FrontEndCounters};
@@ -13,7 +14,7 @@ use super::ingress;
 use super::propagation::Propagation;
 use super::proxy::{Proxy, Timeouts};
 use super::routes::Routes;
-use crate::Store;
+use crate::{Store, TruthLog};
 
 /// The front end of one Service. It stops when dropped.
 #[derive(Debug)]
@@ -96,6 +97,11 @@ impl FrontEnd {
         })
     }
 
+    /// Has every decision written to `truth` from now on.
+    pub(crate) fn witnessed_by(&self, truth: TruthLog) {
+        self.routes.truth.set(truth);
+    }
+
     /// Where clients send their requests: the listener (`http`), or the Service's virtual address (`l4`).
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -107,7 +113,12 @@ impl FrontEnd {
         if self.kind == FrontEndKind::Http {
             return Some(self.address);
         }
-        let Some(upstream) = self.routes.at_random() else {
+        let chosen = self.routes.at_random();
+        self.routes.truth.note("dialled", || {
+            let pod = chosen.as_ref().map(|u| u.name());
+            json!({"pod": pod, "fallback": self.routes.is_fallback()})
+        });
+        let Some(upstream) = chosen else {
             self.counters.count(|c| c.no_endpoint += 1);
             return None;
         };

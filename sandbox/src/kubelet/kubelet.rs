@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use super::pod_worker;
 use super::scratch::Scratch;
 use crate::logs::LogStore;
 use crate::process::Launcher;
-use crate::{Change, ChangeType, Kind, Store};
+use crate::{Change, ChangeType, Kind, Store, TruthLog};
 
 /// How long [`Kubelet::stop`] waits for the processes it killed.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -67,12 +67,20 @@ pub struct Kubelet {
 impl Kubelet {
     /// Starts to run the pods that are bound to the node. Must be called within a tokio runtime.
     pub fn start(config: KubeletConfig) -> Result<Self, KubeletError> {
+        Self::start_witnessed(config, TruthLog::default())
+    }
+
+    /// [`Self::start`], with a witness of what the kubelet does.
+    pub(crate) fn start_witnessed(
+        config: KubeletConfig,
+        truth: TruthLog,
+    ) -> Result<Self, KubeletError> {
         let scratch = Scratch::create(&config.program).map_err(|source| KubeletError::Scratch {
             program: config.program.clone(),
             source,
         })?;
         let launcher = Launcher::new(config.program.clone()).map_err(KubeletError::Launcher)?;
-        let node = Arc::new(Node::new(config, launcher, scratch));
+        let node = Arc::new(Node::new(config, launcher, scratch, truth));
         let (abandon, abandoned) = watch::channel(false);
         let task = tokio::spawn(run(Arc::clone(&node), abandoned));
         Ok(Self {
@@ -216,7 +224,10 @@ impl Workers {
         }
         if deleted && let Some(orders) = self.orders.get(uid) {
             let grace = meta["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-            orders.send_if_modified(|o| o.delete(grace, Instant::now()));
+            if orders.send_if_modified(|o| o.delete(grace, Instant::now())) {
+                let truth = &self.node.truth;
+                truth.note("deleted", || json!({"pod": meta["name"], "grace": grace}));
+            }
         }
     }
 }

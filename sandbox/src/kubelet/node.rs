@@ -13,6 +13,7 @@ use super::scratch::Scratch;
 use crate::Store;
 use crate::logs::LogStore;
 use crate::process::{Isolation, Launcher};
+use crate::TruthLog;
 
 /// How often a kubelet asks the container runtime what has changed.
 const RELIST: Duration = Duration::from_secs(1);
@@ -26,6 +27,7 @@ pub(super) struct Node {
     pub(super) store: Store,
     pub(super) logs: LogStore,
     pub(super) launcher: Launcher,
+    pub(super) truth: TruthLog,
     pub(super) events: EventRecorder,
     pub(super) working_dir: PathBuf,
     pub(super) scratch: Scratch,
@@ -35,13 +37,14 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new(config: super::KubeletConfig, launcher: Launcher, scratch: Scratch) -> Self {
+    pub(super) fn new(config: super::KubeletConfig, launcher: Launcher, scratch: Scratch, truth: TruthLog) -> Self {
         Self {
             events: EventRecorder::new(config.store.clone(), &config.node_name),
             name: config.node_name,
             store: config.store,
             logs: config.logs,
             launcher,
+            truth,
             working_dir: config.working_dir,
             scratch,
             seed: config.seed,

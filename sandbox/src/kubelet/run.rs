@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Container;
 use nix::sys::signal::Signal;
+use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, timeout};
@@ -12,6 +13,7 @@ use tokio::time::{Duration, Instant, timeout};
 use super::pod::Pod;
 use super::probe::{ProbeKind, ProbeWorker};
 use crate::logs::LogStream;
+use crate::truth::ContainerTruth;
 use crate::process::{ContainerCommand, ContainerProcess, Exit, LaunchError, ProcessHandle};
 
 /// How long the log may take to end after its container.
@@ -34,6 +36,7 @@ pub(super) struct Run {
     pub(super) started_time: Timestamp,
     /// The probes that ask for a restart.
     pub(super) unhealthy: mpsc::Receiver<ProbeKind>,
+    pub(super) truth: ContainerTruth,
     asks: mpsc::Sender<ProbeKind>,
     startup: watch::Sender<bool>,
     ended: watch::Receiver<Option<Ended>>,
@@ -53,6 +56,12 @@ impl Run {
         let mut process = pod.node.launcher.start(&label, command).await?;
         let (started, started_time) = (Instant::now(), Timestamp::now());
         let handle = process.handle().clone();
+        let truth = ContainerTruth {
+            log: pod.node.truth.clone(),
+            pod: pod.reference.name.clone(),
+            container: container.name.clone(),
+        };
+        truth.note("started", "pid", || json!(handle.pid));
         pod.node.note_isolation(&handle.isolation);
         let reference = &pod.reference;
         let log = pod
@@ -75,7 +84,8 @@ impl Run {
             unhealthy,
             asks,
             startup: watch::channel(container.startup_probe.is_none()).0,
-            ended: follow(process),
+            ended: follow(process, truth.clone()),
+            truth,
             readiness: JoinSet::new(),
             others: JoinSet::new(),
             logs,
@@ -136,6 +146,8 @@ impl Run {
         if ended.is_none() {
             // The process is our own child's child: there is no other error than its death.
             let _ = self.process.signal(signal);
+            self.truth
+                .note("signal", "signal", || json!(signal.as_str()));
         }
     }
 
@@ -169,10 +181,11 @@ pub(super) async fn wait(mut ended: watch::Receiver<Option<Ended>>) -> Ended {
     })
 }
 
-fn follow(mut process: ContainerProcess) -> watch::Receiver<Option<Ended>> {
+fn follow(mut process: ContainerProcess, truth: ContainerTruth) -> watch::Receiver<Option<Ended>> {
     let (note, ended) = watch::channel(None);
     tokio::spawn(async move {
         let exit = process.exited().await;
+        truth.note("exited", "code", || json!(exit.status_code()));
         note.send_replace(Some(Ended {
             exit,
             at: Instant::now(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Container, LifecycleHandler};
 use nix::sys::signal::Signal;
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
@@ -37,10 +38,14 @@ impl Stop<'_> {
     ) -> Ended {
         run.stop_liveness_and_startup_probes();
         self.event(EventType::Normal, "Killing", self.message);
+        run.truth.note("stopping", "why", || json!(self.message));
         let mut grace = Grace::new(seconds, Instant::now());
         let hook = self.pre_stop(run).filter(|_| grace.is_left());
         if let Some(mut hook) = hook {
-            within(&mut grace, orders, &mut hook.task).await;
+            run.truth.note("pre_stop_started", "is_sleep", || json!(hook.is_sleep));
+            let done = within(&mut grace, orders, &mut hook.task).await;
+            run.truth
+                .note("pre_stop_ended", "overran", || json!(done.is_none()));
             grace.spend(Instant::now());
             if hook.is_sleep {
                 hook.task.abort();

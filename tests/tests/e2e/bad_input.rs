@@ -7,11 +7,19 @@ use rollscope_tests::{Finished, Workdir};
 
 use super::PROGRAM;
 
-const SHORT: [(&str, &str); 2] = [("warmup: 4s", "warmup: 1s"), ("settle: 3s", "settle: 1s")];
+const SHORT: [(&str, &str); 3] = [
+    ("warmup: 4s", "warmup: 1s"),
+    ("settle: 3s", "settle: 1s"),
+    ("complete_within: 1m", "complete_within: 20s"),
+];
 
 fn says(run: &Finished, words: &[&str]) {
     for word in words {
-        assert!(run.stderr.contains(word), "{word:?} is not in:\n{}", run.stderr);
+        assert!(
+            run.stderr.contains(word),
+            "{word:?} is not in:\n{}",
+            run.stderr
+        );
     }
 }
 
@@ -20,7 +28,10 @@ fn with_manifest(workdir: &Workdir, changes: &[(&str, &str)]) -> Finished {
     let path = workdir.path().join("scenarios/manifests/graceful.yaml");
     let mut text = std::fs::read_to_string(path).unwrap();
     for (from, to) in changes {
-        assert!(text.contains(from), "{from:?} is not in the manifest:\n{text}");
+        assert!(
+            text.contains(from),
+            "{from:?} is not in the manifest:\n{text}"
+        );
         text = text.replace(from, to);
     }
     workdir.write("scenarios/manifests/changed.yaml", &text);
@@ -37,9 +48,22 @@ fn all_problems_of_a_scenario_are_told_at_once_with_their_lines() {
     for args in [&["run", "bad.yaml"][..], &["scenario", "check", "bad.yaml"]] {
         let run = workdir.rollscope(args);
         run.expect_exit(2);
-        says(&run, &["bad.yaml:5:", "200/s", "bad.yaml:6:", "requests", "bad.yaml:9:", "10s"]);
+        says(
+            &run,
+            &[
+                "bad.yaml:5:",
+                "200/s",
+                "bad.yaml:6:",
+                "requests",
+                "bad.yaml:9:",
+                "10s",
+            ],
+        );
     }
-    assert!(!workdir.path().join("rollscope-runs").exists(), "nothing was begun");
+    assert!(
+        !workdir.path().join("rollscope-runs").exists(),
+        "nothing was begun"
+    );
 }
 
 #[test]
@@ -73,7 +97,9 @@ fn a_port_in_use_is_told_with_the_last_log_lines() {
     let occupied = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = occupied.local_addr().unwrap().port().to_string();
     let workdir = Workdir::new(PROGRAM);
-    let env = format!("            - name: PORT\n              value: \"{port}\"\n            - name: SUBJECT\n");
+    let env = format!(
+        "            - name: PORT\n              value: \"{port}\"\n            - name: SUBJECT\n"
+    );
     let run = with_manifest(&workdir, &[("            - name: SUBJECT\n", &env)]);
     run.expect_exit(4);
     says(&run, &["in use"]);
@@ -82,7 +108,10 @@ fn a_port_in_use_is_told_with_the_last_log_lines() {
 #[test]
 fn a_subject_that_never_gets_ready_is_told_with_its_last_log_lines() {
     let workdir = Workdir::new(PROGRAM);
-    let change = [(r#"["rollscope", "subject"]"#, r#"["sh", "-c", "echo waiting for the moon; sleep 1000"]"#)];
+    let change = [(
+        r#"["rollscope", "subject"]"#,
+        r#"["sh", "-c", "echo waiting for the moon; sleep 1000"]"#,
+    )];
     let run = with_manifest(&workdir, &change);
     run.expect_exit(4);
     says(&run, &["waiting for the moon", "eady"]);
@@ -116,7 +145,9 @@ fn a_target_that_cannot_be_run_yet_is_refused_before_anything_is_sent() {
         "k8s.yaml",
         "name: x\ntarget:\n  kubernetes: { allow_contexts: [staging], namespace: shop, workload: deployment/web, services: [web] }\nload:\n  base_url: http://127.0.0.1:1\n  rate: 1/s\n  requests:\n    - { name: a, get: / }\nstages:\n  - warmup: 1s\n  - restart: {}\n",
     );
-    workdir.rollscope(&["scenario", "check", "k8s.yaml"]).expect_exit(0);
+    workdir
+        .rollscope(&["scenario", "check", "k8s.yaml"])
+        .expect_exit(0);
     let run = workdir.rollscope(&["run", "k8s.yaml", "--out", "out"]);
     run.expect_exit(4);
     says(&run, &["not supported yet"]);

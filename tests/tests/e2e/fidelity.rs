@@ -22,9 +22,13 @@ pub(crate) fn check(sandbox: &Recording, real: &str) {
 
 fn real_recording(case: &str) -> Recording {
     let dir = tempfile::tempdir().unwrap();
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(case);
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("golden")
+        .join(case);
     let packed = std::fs::File::open(packed.join("streams.tar.gz")).unwrap();
-    tar::Archive::new(GzDecoder::new(packed)).unpack(dir.path().join("streams")).unwrap();
+    tar::Archive::new(GzDecoder::new(packed))
+        .unpack(dir.path().join("streams"))
+        .unwrap();
     let recording = dir.path().join("real.rollscope");
     rollscope_collector::import_watch(&dir.path().join("streams"), &recording).unwrap();
     Recording::open(&recording).unwrap()
@@ -40,7 +44,10 @@ fn compare(
     let real: BTreeSet<_> = theirs.values().map(&sequence).collect();
     for (pod, end) in ours {
         let seen = sequence(end);
-        assert!(real.contains(&seen), "{stream} of {pod}:\n{seen:#?}\nreal:\n{real:#?}");
+        assert!(
+            real.contains(&seen),
+            "{stream} of {pod}:\n{seen:#?}\nreal:\n{real:#?}"
+        );
     }
 }
 
@@ -50,13 +57,31 @@ fn check_bounds(pod: &str, end: &Termination) {
     const BUSY_MS: f64 = 250.0;
     let within = |what: &str, ms: Option<f64>, from: f64, to: f64| {
         let ms = ms.unwrap_or_else(|| panic!("{pod}: {what} was never seen"));
-        assert!((from..=to + BUSY_MS).contains(&ms), "{pod}: {what} came at {ms} ms");
+        assert!(
+            (from..=to + BUSY_MS).contains(&ms),
+            "{pod}: {what} came at {ms} ms"
+        );
     };
     within("Killing", end.killing_ms, -30.0, 380.0);
-    within("the endpoint's flip", end.endpoint_not_ready_ms, -30.0, 90.0);
+    within(
+        "the endpoint's flip",
+        end.endpoint_not_ready_ms,
+        -30.0,
+        90.0,
+    );
     let terminated = end.terminated_ms.expect("a terminated state was seen");
     let after = |ms: Option<f64>| ms.map(|ms| ms - terminated);
-    within("DELETED after the terminated state", after(end.deleted_ms), 190.0, 1020.0);
+    within(
+        "DELETED after the terminated state",
+        after(end.deleted_ms),
+        190.0,
+        1020.0,
+    );
     let removed = after(end.endpoint_removed_ms);
-    within("the endpoint's removal after the terminated state", removed, -30.0, 380.0);
+    within(
+        "the endpoint's removal after the terminated state",
+        removed,
+        -30.0,
+        380.0,
+    );
 }

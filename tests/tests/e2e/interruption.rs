@@ -12,15 +12,27 @@ const SOON: Duration = Duration::from_secs(30);
 /// A run of a graceful scenario that has begun to send requests.
 fn under_way(workdir: &Workdir) -> (Child, Vec<u32>) {
     let mut command = workdir.command(&["run", "scenarios/graceful-l4.yaml", "--out", "out"]);
-    let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("answered requests", SOON, || workdir.ledgers().answered(200) > 50);
+    let run = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("answered requests", SOON, || {
+        workdir.ledgers().answered(200) > 50
+    });
     let processes = descendants(run.id());
-    assert!(processes.len() >= 3, "three pods run as processes: {processes:?}");
+    assert!(
+        processes.len() >= 3,
+        "three pods run as processes: {processes:?}"
+    );
     (run, processes)
 }
 
 fn signal(run: &Child, signal: &str) {
-    let sent = Command::new("kill").args([signal, &run.id().to_string()]).status().unwrap();
+    let sent = Command::new("kill")
+        .args([signal, &run.id().to_string()])
+        .status()
+        .unwrap();
     assert!(sent.success());
 }
 
@@ -37,7 +49,11 @@ fn an_interrupt_ends_in_a_partial_report_and_nothing_is_left_behind() {
     assert_eq!(report["verdict"]["exit_code"], 130);
     let of = |name: &str| report["requests"][name].as_u64().unwrap();
     assert_eq!(of("sent"), of("ok") + of("failed") + of("aborted"));
-    assert_eq!(of("failed"), 0, "what was in flight was aborted, not failed");
+    assert_eq!(
+        of("failed"),
+        0,
+        "what was in flight was aborted, not failed"
+    );
     assert!(run.out.join("timeline.html").exists());
 }
 
@@ -65,7 +81,11 @@ fn when_the_program_is_killed_its_pods_die_with_it_and_the_recording_can_be_read
     assert_eq!(run.exit_code, None);
     wait_until_gone(&processes, SOON);
     let recording = run.recording();
-    assert!(recording.requests.len() as u64 >= answered, "{} rows", recording.requests.len());
+    assert!(
+        recording.requests.len() as u64 >= answered,
+        "{} rows",
+        recording.requests.len()
+    );
     let path = run.recording_dir();
     let analysed = workdir.rollscope(&["analyze", path.to_str().unwrap(), "--out", "out"]);
     analysed.expect_exit(3);

@@ -22,7 +22,11 @@ impl Server {
         let address = listener.local_addr().unwrap().to_string();
         let (to_cut, cut) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let authorised = Arc::new(AtomicBool::new(false));
-        let server = Self { address, cut: Arc::clone(&cut), authorised: Arc::clone(&authorised) };
+        let server = Self {
+            address,
+            cut: Arc::clone(&cut),
+            authorised: Arc::clone(&authorised),
+        };
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (to_cut, cut) = (Arc::clone(&to_cut), Arc::clone(&cut));
@@ -31,19 +35,31 @@ impl Server {
                     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
                     let mut out = stream;
                     while let Some(Ok(request)) = lines.next() {
-                        let headers: Vec<_> =
-                            lines.by_ref().map_while(Result::ok).take_while(|l| !l.is_empty()).collect();
-                        if headers.iter().any(|h| h == "authorization: Bearer sesame-1234") {
+                        let headers: Vec<_> = lines
+                            .by_ref()
+                            .map_while(Result::ok)
+                            .take_while(|l| !l.is_empty())
+                            .collect();
+                        if headers
+                            .iter()
+                            .any(|h| h == "authorization: Bearer sesame-1234")
+                        {
                             authorised.store(true, SeqCst);
                         }
                         if request.starts_with("GET /deploy") {
                             to_cut.store(10, SeqCst);
-                        } else if to_cut.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1)).is_ok() {
+                        } else if to_cut
+                            .fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1))
+                            .is_ok()
+                        {
                             cut.fetch_add(1, SeqCst);
                             let _ = out.shutdown(Shutdown::Both);
                             return;
                         }
-                        if out.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").is_err() {
+                        if out
+                            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+                            .is_err()
+                        {
                             return;
                         }
                     }
@@ -89,20 +105,39 @@ stages:
         ),
     );
     let mut command = workdir.command(&["run", "scenario.yaml", "--out", "out"]);
-    let output = command.env("TEST_TOKEN", "Bearer sesame-1234").output().unwrap();
+    let output = command
+        .env("TEST_TOKEN", "Bearer sesame-1234")
+        .output()
+        .unwrap();
     let run = workdir.finished(output);
     run.expect_exit(1);
     let report = run.report();
-    assert_eq!(report["requests"]["failed"].as_u64().unwrap(), server.cut.load(SeqCst));
+    assert_eq!(
+        report["requests"]["failed"].as_u64().unwrap(),
+        server.cut.load(SeqCst)
+    );
     assert_eq!(server.cut.load(SeqCst), 10);
-    assert!(server.authorised.load(SeqCst), "the header's value came from the environment");
+    assert!(
+        server.authorised.load(SeqCst),
+        "the header's value came from the environment"
+    );
     let notes = report["notes"].to_string();
-    assert!(notes.contains("pod"), "the report says that pods could not be observed: {notes}");
+    assert!(
+        notes.contains("pod"),
+        "the report says that pods could not be observed: {notes}"
+    );
     let burst = &report["bursts"][0];
     assert_eq!(burst["pods"].as_array().unwrap().len(), 0);
-    assert!(burst["summary"].as_str().unwrap().contains("exec"), "{burst}");
+    assert!(
+        burst["summary"].as_str().unwrap().contains("exec"),
+        "{burst}"
+    );
     let recording = run.recording();
-    assert!(recording.logs.iter().any(|l| l.line == "deployed"), "{:?}", recording.logs);
+    assert!(
+        recording.logs.iter().any(|l| l.line == "deployed"),
+        "{:?}",
+        recording.logs
+    );
     for entry in std::fs::read_dir(run.recording_dir()).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         let leaked = bytes.windows(11).any(|w| w == b"sesame-1234");
@@ -116,8 +151,8 @@ fn a_scenario_can_be_made_of_flags() {
     let workdir = Workdir::new(PROGRAM);
     let url = format!("http://{}/health", server.address);
     let run = workdir.rollscope(&[
-        "run", "--url", &url, "--rate", "50/s", "--exec", "true", "--warmup", "1s", "--settle", "1s",
-        "--out", "out",
+        "run", "--url", &url, "--rate", "50/s", "--exec", "true", "--warmup", "1s", "--settle",
+        "1s", "--out", "out",
     ]);
     run.expect_exit(0);
     assert_eq!(run.report()["requests"]["failed"], 0);
@@ -129,8 +164,19 @@ fn a_deploy_command_that_fails_makes_the_run_invalid() {
     let workdir = Workdir::new(PROGRAM);
     let url = format!("http://{}/", server.address);
     let run = workdir.rollscope(&[
-        "run", "--url", &url, "--rate", "50/s", "--exec", "echo no luck >&2; exit 7", "--warmup",
-        "1s", "--settle", "1s", "--out", "out",
+        "run",
+        "--url",
+        &url,
+        "--rate",
+        "50/s",
+        "--exec",
+        "echo no luck >&2; exit 7",
+        "--warmup",
+        "1s",
+        "--settle",
+        "1s",
+        "--out",
+        "out",
     ]);
     run.expect_exit(3);
     let reasons = run.report()["verdict"]["reasons"].to_string();

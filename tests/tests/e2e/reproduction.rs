@@ -15,7 +15,10 @@ fn analyze_makes_the_same_reports_byte_for_byte() {
     let again = workdir.rollscope(&["analyze", recording.to_str().unwrap(), "--out", "again"]);
     again.expect_exit(1);
     for report in ["timeline.html", "report.json"] {
-        let (first, second) = (run.out.join(report), workdir.path().join("again").join(report));
+        let (first, second) = (
+            run.out.join(report),
+            workdir.path().join("again").join(report),
+        );
         let same = std::fs::read(first).unwrap() == std::fs::read(second).unwrap();
         assert!(same, "{report} differs");
     }
@@ -32,11 +35,17 @@ fn nothing_that_gives_the_subject_away_is_in_the_recording() {
     workdir.variant("early-close", "neutral", &[&short[..], &manifest].concat());
     let run = workdir.run("scenarios/neutral.yaml");
     run.expect_exit(1);
-    assert_eq!(run.causes().into_keys().collect::<Vec<_>>(), ["early_close"]);
+    assert_eq!(
+        run.causes().into_keys().collect::<Vec<_>>(),
+        ["early_close"]
+    );
     for file in ["run.json", "watch.jsonl", "logs.jsonl", "stages.jsonl"] {
         let text = std::fs::read_to_string(run.recording_dir().join(file)).unwrap();
         for word in ["early-close", "early_close", "earlyclose"] {
-            assert!(!text.to_lowercase().contains(word), "{file} contains {word}");
+            assert!(
+                !text.to_lowercase().contains(word),
+                "{file} contains {word}"
+            );
         }
     }
 }

@@ -40,19 +40,31 @@ impl Shipped {
         let expected: BTreeSet<_> = self.cause.into_iter().map(str::to_owned).collect();
         assert_eq!(causes, expected, "{}", run.stdout);
         assert_eq!(report["unattributed"], 0);
-        assert_eq!(report["requests"]["failed"].as_u64().unwrap() > 0, self.cause.is_some());
+        assert_eq!(
+            report["requests"]["failed"].as_u64().unwrap() > 0,
+            self.cause.is_some()
+        );
         if let Some(cause) = self.cause {
-            assert!(run.stdout.contains(cause), "the summary does not name {cause}:\n{}", run.stdout);
+            assert!(
+                run.stdout.contains(cause),
+                "the summary does not name {cause}:\n{}",
+                run.stdout
+            );
         }
     }
 }
 
 fn count(report: &Value, name: &str) -> u64 {
-    report["requests"][name].as_u64().unwrap_or_else(|| panic!("no count {name}"))
+    report["requests"][name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no count {name}"))
 }
 
 fn outcome(report: &Value, names: &[&str]) -> u64 {
-    names.iter().filter_map(|n| report["requests"]["by_outcome"][n].as_u64()).sum()
+    names
+        .iter()
+        .filter_map(|n| report["requests"]["by_outcome"][n].as_u64())
+        .sum()
 }
 
 fn check_sums(report: &Value) {
@@ -60,9 +72,16 @@ fn check_sums(report: &Value) {
     assert_eq!(of("planned"), of("sent") + of("dropped"));
     assert_eq!(of("sent"), of("ok") + of("failed") + of("aborted"));
     assert_eq!((of("dropped"), of("aborted")), (0, 0));
-    let in_bursts: u64 =
-        report["bursts"].as_array().unwrap().iter().map(|b| b["failed"].as_u64().unwrap()).sum();
-    assert_eq!(of("failed"), in_bursts + report["unattributed"].as_u64().unwrap());
+    let in_bursts: u64 = report["bursts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|b| b["failed"].as_u64().unwrap())
+        .sum();
+    assert_eq!(
+        of("failed"),
+        in_bursts + report["unattributed"].as_u64().unwrap()
+    );
 }
 
 /// The pods that a burst names are pods that the rollout ended.
@@ -78,17 +97,31 @@ fn check_pods(run: &Finished, report: &Value) {
     for burst in report["bursts"].as_array().unwrap() {
         let named = burst["pods"].as_array().unwrap();
         assert!(!named.is_empty(), "a burst without a pod:\n{}", run.stdout);
-        assert!(named.iter().all(|p| pods[p.as_str().unwrap()]), "{named:?} are not all old pods");
+        assert!(
+            named.iter().all(|p| pods[p.as_str().unwrap()]),
+            "{named:?} are not all old pods"
+        );
     }
 }
 
 fn check_witnesses(run: &Finished, report: &Value, ledgers: &Ledgers) {
     let front_end = run.json("front-end.json");
     let through_proxy = front_end["requests"].as_u64().unwrap() > 0;
-    assert_eq!(ledgers.0.len(), 6, "three old and three new pods keep a ledger");
-    assert_eq!(count(report, "ok"), ledgers.answered(200), "answered, says who answered");
+    assert_eq!(
+        ledgers.0.len(),
+        6,
+        "three old and three new pods keep a ledger"
+    );
+    assert_eq!(
+        count(report, "ok"),
+        ledgers.answered(200),
+        "answered, says who answered"
+    );
     if through_proxy {
-        assert_eq!(count(report, "sent"), front_end["requests"].as_u64().unwrap());
+        assert_eq!(
+            count(report, "sent"),
+            front_end["requests"].as_u64().unwrap()
+        );
         return;
     }
     // l4: every connection that was not refused was accepted by some pod, or died in its listener's backlog.
@@ -102,14 +135,28 @@ fn check_witnesses(run: &Finished, report: &Value, ledgers: &Ledgers) {
     let refused = outcome(report, &["connect_refused"]);
     let no_endpoint = front_end["no_endpoint"].as_u64().unwrap();
     let in_backlog = chosen.saturating_sub(accepted + refused - no_endpoint);
-    assert!(accepted + refused >= chosen.min(accepted + refused), "connections");
+    assert!(
+        accepted + refused >= chosen.min(accepted + refused),
+        "connections"
+    );
     // Requests: what reached no pod was refused or died unread; what reached one was answered or cut.
     let (received, cut) = (ledgers.total(|l| l.received), ledgers.total(|l| l.cut));
-    assert_eq!(received, ledgers.answered(200) + cut, "received, says who received");
+    assert_eq!(
+        received,
+        ledgers.answered(200) + cut,
+        "received, says who received"
+    );
     let unread = count(report, "sent") - refused - received;
     assert_eq!(count(report, "failed"), refused + cut + unread);
-    let resets = outcome(report, &["reset_before_headers", "eof_before_headers", "write_failed"]);
-    assert_eq!(resets, cut + unread, "cut in flight, {in_backlog} in a backlog");
+    let resets = outcome(
+        report,
+        &["reset_before_headers", "eof_before_headers", "write_failed"],
+    );
+    assert_eq!(
+        resets,
+        cut + unread,
+        "cut in flight, {in_backlog} in a backlog"
+    );
 }
 
 fn check_outputs(run: &Finished) {
@@ -123,40 +170,82 @@ fn check_outputs(run: &Finished) {
 
 #[test]
 fn graceful_behind_an_ingress_fails_nothing() {
-    Shipped { name: "graceful", exit_code: 0, cause: None, real: Some("a-graceful") }.check();
+    Shipped {
+        name: "graceful",
+        exit_code: 0,
+        cause: None,
+        real: Some("a-graceful"),
+    }
+    .check();
 }
 
 #[test]
 fn graceful_behind_a_service_address_fails_nothing() {
-    Shipped { name: "graceful-l4", exit_code: 0, cause: None, real: Some("a-graceful") }.check();
+    Shipped {
+        name: "graceful-l4",
+        exit_code: 0,
+        cause: None,
+        real: Some("a-graceful"),
+    }
+    .check();
 }
 
 #[test]
 fn early_close_is_named() {
     let real = Some("l-close-no-delay");
-    Shipped { name: "early-close", exit_code: 1, cause: Some("early_close"), real }.check();
+    Shipped {
+        name: "early-close",
+        exit_code: 1,
+        cause: Some("early_close"),
+        real,
+    }
+    .check();
 }
 
 #[test]
 fn unforwarded_signal_is_named() {
     let (cause, real) = (Some("unforwarded_signal"), Some("c-unforwarded"));
-    Shipped { name: "unforwarded-signal", exit_code: 1, cause, real }.check();
+    Shipped {
+        name: "unforwarded-signal",
+        exit_code: 1,
+        cause,
+        real,
+    }
+    .check();
 }
 
 #[test]
 fn unforwarded_signal_of_a_shell_is_named() {
     let (cause, real) = (Some("unforwarded_signal"), Some("c-unforwarded"));
-    Shipped { name: "shell-wrapped", exit_code: 1, cause, real }.check();
+    Shipped {
+        name: "shell-wrapped",
+        exit_code: 1,
+        cause,
+        real,
+    }
+    .check();
 }
 
 #[test]
 fn sigkill_overrun_is_named() {
     let (cause, real) = (Some("sigkill_overrun"), Some("e-overrun"));
-    Shipped { name: "sigkill-overrun", exit_code: 1, cause, real }.check();
+    Shipped {
+        name: "sigkill-overrun",
+        exit_code: 1,
+        cause,
+        real,
+    }
+    .check();
 }
 
 #[test]
 fn sigkill_overrun_of_held_keep_alive_connections_is_named() {
     let (cause, real) = (Some("sigkill_overrun"), Some("m-no-close-header"));
-    Shipped { name: "keepalive-hang", exit_code: 1, cause, real }.check();
+    Shipped {
+        name: "keepalive-hang",
+        exit_code: 1,
+        cause,
+        real,
+    }
+    .check();
 }
