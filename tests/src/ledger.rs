@@ -50,9 +50,10 @@ impl PodLedger {
         let (mut accepted, mut health) = (BTreeSet::new(), BTreeSet::new());
         let mut open = BTreeSet::new();
         for line in text.lines() {
-            let fields: Vec<_> = line.split(' ').collect();
+            // Each line begins with its time.
+            let fields: Vec<_> = line.split(' ').skip(1).collect();
             match fields.as_slice() {
-                ["accepted", conn] => {
+                ["accepted", conn, _port] => {
                     accepted.insert((*conn).to_owned());
                 }
                 ["received", conn, _, _, path] if path.starts_with("/healthz") => {

@@ -1,11 +1,14 @@
 //! What the end-to-end tests share: a run of the program, and the witnesses that are independent of it.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+pub mod corpus;
 mod ledger;
 mod processes;
 mod program;
+mod schema;
 pub mod transitions;
 
 pub use ledger::{Ledgers, PodLedger};
 pub use processes::{descendants, wait_until, wait_until_gone};
 pub use program::{Finished, Workdir};
+pub use schema::violations;

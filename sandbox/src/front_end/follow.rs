@@ -77,9 +77,10 @@ impl Follower {
             }
         }
         let observed = all(&self.slices);
-        self.routes.truth.note("endpoints", || {
-            json!({"ready": observed.values().filter(|e| e.ready).count()})
-        });
+        self.routes.truth.note(
+            "endpoints",
+            || json!({"ready": observed.values().filter(|e| e.ready).count()}),
+        );
         self.propagation.observe(Instant::now(), observed);
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, Response, StatusCode, Uri, Version};
-use serde_json::json;
 use hyper::body::Incoming;
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::counters::Counters;

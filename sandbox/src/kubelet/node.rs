@@ -11,9 +11,9 @@ use tokio::time::{Duration, Instant};
 use super::events::EventRecorder;
 use super::scratch::Scratch;
 use crate::Store;
+use crate::TruthLog;
 use crate::logs::LogStore;
 use crate::process::{Isolation, Launcher};
-use crate::TruthLog;
 
 /// How often a kubelet asks the container runtime what has changed.
 const RELIST: Duration = Duration::from_secs(1);
@@ -37,7 +37,12 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new(config: super::KubeletConfig, launcher: Launcher, scratch: Scratch, truth: TruthLog) -> Self {
+    pub(super) fn new(
+        config: super::KubeletConfig,
+        launcher: Launcher,
+        scratch: Scratch,
+        truth: TruthLog,
+    ) -> Self {
         Self {
             events: EventRecorder::new(config.store.clone(), &config.node_name),
             name: config.node_name,

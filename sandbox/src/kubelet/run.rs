@@ -13,8 +13,8 @@ use tokio::time::{Duration, Instant, timeout};
 use super::pod::Pod;
 use super::probe::{ProbeKind, ProbeWorker};
 use crate::logs::LogStream;
-use crate::truth::ContainerTruth;
 use crate::process::{ContainerCommand, ContainerProcess, Exit, LaunchError, ProcessHandle};
+use crate::truth::ContainerTruth;
 
 /// How long the log may take to end after its container.
 const LOG_LIMIT: Duration = Duration::from_secs(2);

@@ -42,7 +42,8 @@ impl Stop<'_> {
         let mut grace = Grace::new(seconds, Instant::now());
         let hook = self.pre_stop(run).filter(|_| grace.is_left());
         if let Some(mut hook) = hook {
-            run.truth.note("pre_stop_started", "is_sleep", || json!(hook.is_sleep));
+            run.truth
+                .note("pre_stop_started", "is_sleep", || json!(hook.is_sleep));
             let done = within(&mut grace, orders, &mut hook.task).await;
             run.truth
                 .note("pre_stop_ended", "overran", || json!(done.is_none()));

@@ -79,6 +79,7 @@ async fn respond(server: &Server, request: Request<Incoming>) -> Response<AppBod
         ("/stream", _) => plain(StatusCode::OK, body::stream(length)),
         ("/jobs", &Method::POST) => enqueue(server, length).await,
         ("/jobs", _) => json(StatusCode::OK, &server.jobs.counts()),
+        ("/fail", _) => text(StatusCode::INTERNAL_SERVER_ERROR, "as asked for\n"),
         ("/crash", _) if server.settings.subject == Subject::Crash => super::run::crash(server),
         _ => text(StatusCode::NOT_FOUND, "not found\n"),
     }

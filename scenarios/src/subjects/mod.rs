@@ -10,6 +10,7 @@
 //! | `/stream?ms=N` | 200 with a chunked body that takes N milliseconds; needs no pool |
 //! | `POST /jobs?ms=N` | 202; a worker takes N milliseconds for the job |
 //! | `GET /jobs` | counts of jobs: queued, running, done, returned, lost, duplicated |
+//! | `/fail` | 500 |
 //! | `/healthz/live` | 200 |
 //! | `/healthz/ready` | 200, and 503 once draining |
 //!

@@ -89,6 +89,7 @@ async fn serve(settings: Settings, ledger: Ledger) -> Result<u8, RunError> {
         sleep(server.settings.listen_delay).await;
     }
     let listener = listen(server.settings.address)?;
+    server.ledger.step("listening");
     server.log("listening", &[]);
     let accepting = server.accept(listener);
     let working = Arc::clone(&server);

@@ -153,13 +153,13 @@ impl Server {
     }
 
     async fn accepted(self: &Arc<Self>, accepted: io::Result<(TcpStream, std::net::SocketAddr)>) {
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, client)) = accepted else {
             // No file descriptors, or a connection that died in the backlog: what listens must not spin.
             sleep(Duration::from_millis(5)).await;
             return;
         };
         let conn = self.accepted.fetch_add(1, Relaxed) + 1;
-        self.ledger.accepted(conn);
+        self.ledger.accepted(conn, client.port());
         // Without it only latency suffers.
         let _ = stream.set_nodelay(true);
         tokio::spawn(connection::serve(Arc::clone(self), stream, conn));

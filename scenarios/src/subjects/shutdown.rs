@@ -150,6 +150,7 @@ pub(super) async fn at_signal(
         return std::future::pending().await;
     };
     let which = signals.first().await;
+    server.ledger.step("signal");
     server.log(which, &[]);
     match &server.at_signal {
         AtSignal::Drain(drain) => drain_or_exit(server, drain, accepting).await,
@@ -191,6 +192,7 @@ async fn drain_or_exit(server: &Server, drain: &Drain, accepting: JoinHandle<()>
     let (code, cut) = tokio::select! {
         cut = run_drain(server, drain, accepting) => (0, cut),
         () = safety => {
+            server.ledger.step("timeout");
             server.log("shutdown_timeout", &[]);
             (1, server.in_flight())
         }
@@ -204,9 +206,11 @@ async fn drain_or_exit(server: &Server, drain: &Drain, accepting: JoinHandle<()>
 async fn run_drain(server: &Server, drain: &Drain, accepting: JoinHandle<()>) -> u64 {
     if drain.pool == PoolClose::First {
         server.pool.close().await;
+        server.ledger.step("pool_closed");
         server.log("pool_closed", &[]);
     }
     server.enter(Stage::Draining);
+    server.ledger.step("draining");
     server.log("readiness_off", &[]);
     if !drain.delay.is_zero() {
         sleep(drain.delay).await;
@@ -214,8 +218,9 @@ async fn run_drain(server: &Server, drain: &Drain, accepting: JoinHandle<()>) ->
     server.enter(Stage::Refusing);
     // The task cannot be cancelled, and its end is the close of the listener.
     let _ = accepting.await;
-    server.ledger.refusing();
+    server.ledger.step("refusing");
     server.log("listener_closed", &[]);
+    server.ledger.step("closing");
     server.enter(Stage::Closing);
     let cut = finish_requests(server, drain.deadline).await;
     server.log("drained", &[("cut", json!(cut))]);
@@ -226,6 +231,7 @@ async fn run_drain(server: &Server, drain: &Drain, accepting: JoinHandle<()>) ->
         PoolClose::First => (),
         PoolClose::Last => {
             server.pool.close().await;
+            server.ledger.step("pool_closed");
             server.log("pool_closed", &[]);
         }
         PoolClose::Hangs => std::future::pending().await,
@@ -243,6 +249,7 @@ async fn finish_requests(server: &Server, deadline: Option<Duration>) -> u64 {
         return 0;
     }
     let cut = server.in_flight();
+    server.ledger.step("cutting");
     server.enter(Stage::Cut);
     server.connections_gone().await;
     cut

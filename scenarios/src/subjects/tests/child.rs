@@ -171,10 +171,26 @@ impl Running {
         })
     }
 
+    /// The ledger's events without their times, and without the port of an accepted connection.
     pub(super) fn ledger(&self) -> Vec<String> {
         let path = self.folder.path().join("web-0.ledger");
         let text = std::fs::read_to_string(path).unwrap();
-        text.lines().map(str::to_owned).collect()
+        let event = |line: &str| {
+            let (time, event) = line.split_once(' ').unwrap();
+            assert!(
+                time.parse::<u64>().unwrap() > 1_600_000_000_000_000,
+                "{line}"
+            );
+            match event.strip_prefix("accepted ") {
+                Some(accepted) => {
+                    let (conn, port) = accepted.split_once(' ').unwrap();
+                    assert!(port.parse::<u16>().unwrap() > 0, "{line}");
+                    format!("accepted {conn}")
+                }
+                None => event.to_owned(),
+            }
+        };
+        text.lines().map(event).collect()
     }
 
     /// Waits until `n` requests with this path were received and not yet answered.

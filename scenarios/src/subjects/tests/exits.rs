@@ -21,8 +21,8 @@ fn exit_now_cuts_what_is_in_flight_at_the_signal() {
     assert!(subject.is_refusing());
     assert_eq!(subject.events(), ["start", "listening", "sigterm", "exit"]);
     assert_eq!(
-        subject.ledger()[2..],
-        ["received 1 1 GET /work?ms=60000", "exit 0"]
+        subject.ledger()[3..],
+        ["received 1 1 GET /work?ms=60000", "signal", "exit 0"]
     );
 }
 

@@ -93,6 +93,7 @@ fn the_ledger_tells_each_request_from_its_head_to_its_last_byte() {
     assert_eq!(
         subject.ledger()[1..],
         [
+            "listening",
             "accepted 1",
             "received 1 1 GET /",
             "answered 1 1 200",

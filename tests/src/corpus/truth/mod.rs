@@ -1,0 +1,11 @@
+//! The truth of a run, from witnesses that the analyzer never sees: the sandbox's own log and the subjects' ledgers.
+
+mod ledger;
+mod pod;
+mod read;
+mod sandbox;
+
+pub(crate) use ledger::Ledger;
+pub(crate) use pod::{ContainerRun, PodTruth, StopWhy};
+pub(crate) use read::{Truth, rollout_began, serving};
+pub(crate) use sandbox::{Dialled, Proxied};

@@ -1,0 +1,152 @@
+//! Reads the truth of a run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use rollscope_records::RunOffset;
+
+use super::sandbox::Line;
+use super::{ContainerRun, Dialled, Ledger, PodTruth, Proxied, StopWhy};
+
+/// What really happened in a run, on the run's clock.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Truth {
+    /// The pods by name.
+    pub(crate) pods: BTreeMap<String, PodTruth>,
+    /// Every decision of the `l4` front end, in order.
+    pub(crate) dialled: Vec<Dialled>,
+    /// Every request of the `http` front end.
+    pub(crate) proxied: Vec<Proxied>,
+    /// How many endpoints were ready from when on.
+    pub(crate) ready: Vec<(RunOffset, u64)>,
+}
+
+/// Whether a pod has been deleted.
+pub(crate) fn rollout_began(dir: &Path) -> bool {
+    let text = fs::read_to_string(dir.join("sandbox.jsonl")).unwrap_or_default();
+    Line::all(&text).any(|line| line.ev == "deleted")
+}
+
+/// The pods whose process runs and is not being stopped, with its pid on the host.
+pub(crate) fn serving(dir: &Path) -> Vec<(String, i32)> {
+    let truth = Truth::read(dir, 0);
+    let running = truth.pods.into_iter().filter_map(|(pod, truth)| {
+        let last = truth.runs.last()?;
+        let serves = last.exited.is_none() && last.stopping.is_none() && truth.deleted.is_none();
+        serves.then_some((pod, last.pid))
+    });
+    running.collect()
+}
+
+impl Truth {
+    /// Reads a run's folder of truth; `wall_start` is the wall clock at the run's start, ns since the Unix epoch.
+    pub(crate) fn read(dir: &Path, wall_start: i64) -> Self {
+        let at = |nanos: i64| RunOffset::ZERO.plus_nanos(nanos - wall_start);
+        let mut truth = Self::default();
+        let text = fs::read_to_string(dir.join("sandbox.jsonl")).unwrap_or_default();
+        for line in Line::all(&text) {
+            truth.note(at(line.t), at(line.from), line);
+        }
+        truth.dialled.sort_by_key(|d| d.at);
+        for (name, pod) in &mut truth.pods {
+            let text = fs::read_to_string(dir.join(format!("{name}.ledger"))).unwrap_or_default();
+            for ledger in Ledger::parse(&text, at) {
+                // The process starts after its container, and long before the container's next run.
+                if let Some(run) = pod
+                    .runs
+                    .iter_mut()
+                    .rfind(|r| r.started <= ledger.started.plus_nanos(200_000_000))
+                {
+                    run.ledger = ledger;
+                }
+            }
+        }
+        let kills = fs::read_to_string(dir.join("kills.jsonl")).unwrap_or_default();
+        for line in kills.lines() {
+            truth.killed(line, at);
+        }
+        truth
+    }
+
+    fn killed(&mut self, line: &str, at: impl Fn(i64) -> RunOffset) {
+        let Ok(kill) = serde_json::from_str::<serde_json::Value>(line) else {
+            return;
+        };
+        let (t, pod) = (kill["t"].as_i64().unwrap_or(0), kill["pod"].as_str());
+        let pod = pod.and_then(|p| self.pods.get_mut(p));
+        let run = pod.and_then(|p| p.runs.iter_mut().rfind(|r| r.started <= at(t)));
+        if let Some(run) = run {
+            run.killed_by_us = Some(at(t));
+        }
+    }
+
+    fn note(&mut self, t: RunOffset, from: RunOffset, line: Line) {
+        match line.ev.as_str() {
+            "dialled" => self.dialled.push(Dialled {
+                at: t,
+                pod: line.pod,
+                fallback: line.fallback,
+            }),
+            "proxied" => self.proxied.push(Proxied {
+                from,
+                to: t,
+                client: line.client,
+                pod: line.pod,
+                how: line.how,
+                fallback: line.fallback,
+                reused: line.reused,
+            }),
+            "endpoints" => self.ready.push((t, line.ready)),
+            _ => {
+                if let Some(name) = &line.pod {
+                    let pod = self.pods.entry(name.clone()).or_default();
+                    note_pod(pod, t, &line);
+                }
+            }
+        }
+    }
+}
+
+fn note_pod(pod: &mut PodTruth, t: RunOffset, line: &Line) {
+    match line.ev.as_str() {
+        "deleted" => {
+            pod.deleted.get_or_insert((t, line.grace));
+        }
+        "started" => pod.runs.push(ContainerRun {
+            started: t,
+            pid: line.pid,
+            ..ContainerRun::default()
+        }),
+        event => {
+            let Some(run) = pod.runs.last_mut() else {
+                return;
+            };
+            match event {
+                "stopping" => {
+                    let restart = line.why.contains("will be restarted");
+                    let why = if restart {
+                        StopWhy::Probe
+                    } else {
+                        StopWhy::Deletion
+                    };
+                    run.stopping.get_or_insert((t, why));
+                }
+                "pre_stop_started" => run.pre_stop = Some((t, None)),
+                "pre_stop_ended" => {
+                    if let Some(hook) = &mut run.pre_stop {
+                        hook.1 = Some(t);
+                    }
+                }
+                "signal" if line.signal == "SIGKILL" => {
+                    run.sigkill.get_or_insert(t);
+                }
+                "signal" => {
+                    run.signal.get_or_insert(t);
+                }
+                "exited" => run.exited = Some((t, line.code)),
+                _ => {}
+            }
+        }
+    }
+}
