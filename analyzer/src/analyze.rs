@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rollscope_records::{Recording, RunOffset, WatchRecord};
 
-use crate::analysis::{Analysis, MsLength, RunSummary, SCHEMA};
+use crate::analysis::{Analysis, Burst, MsLength, RunSummary, SCHEMA};
 use crate::background::Baseline;
 use crate::burst::{self, Cell, Merged};
 use crate::clocks::Clocks;
@@ -15,7 +15,7 @@ use crate::measure::{measure, pod_reports};
 use crate::ordered::Ordered;
 use crate::signatures::judge;
 use crate::timeline::{LogBook, PodIx, Timeline, stage_reports, timeline};
-use crate::traffic::{Failure, How, Traffic};
+use crate::traffic::{Failure, How, Traffic, sharpen};
 use crate::verdict::{Grounds, verdict};
 use crate::{assertions, counts, findings, kube_time, latency, notes, tame};
 
@@ -25,10 +25,12 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let recording = tamed.as_ref();
     let ordered = Ordered::of(recording);
     let clocks = Clocks::of(recording, &ordered);
-    let timeline = timeline(recording, &ordered, &clocks);
+    let mut timeline = timeline(recording, &ordered, &clocks);
     let logs = LogBook::of(recording, &ordered, &clocks, &timeline);
     let gaps = Gaps::of(recording);
     let mut traffic = Traffic::of(recording, &ordered, &timeline);
+    sharpen(&mut timeline, &traffic);
+    traffic.suspect(&timeline);
     let (cells, bursts) = judged(&timeline, &mut traffic, &logs, &gaps, recording);
 
     let drains = drains(&timeline, &traffic, &logs, &gaps);
@@ -44,18 +46,34 @@ pub fn analyze(recording: &Recording) -> Analysis {
         measures: &measures,
         target: &recording.run.target.kind,
     };
-    let bursts = burst::burst_reports(&bursts, &cells, &cx);
-    let assertions = assertions::assertions(&cx);
-    let counts = counts::counts(&traffic.requests);
+    assembled(
+        recording,
+        &ordered,
+        &clocks,
+        burst::burst_reports(&bursts, &cells, &cx),
+        &cx,
+    )
+}
+
+/// Puts the parts of the report together.
+fn assembled(
+    recording: &Recording,
+    ordered: &Ordered<'_>,
+    clocks: &Clocks,
+    bursts: Vec<Burst>,
+    cx: &Context<'_>,
+) -> Analysis {
+    let assertions = assertions::assertions(cx);
+    let counts = counts::counts(&cx.traffic.requests);
     let (first, last) = extent(recording);
-    let gap_reports = gaps.reports(&timeline, last);
+    let gap_reports = cx.gaps.reports(cx.timeline, last);
     let stages = stage_reports(&ordered.stages);
     Analysis {
         schema: SCHEMA,
         verdict: verdict(&Grounds {
             recording,
             counts: &counts,
-            timeline: &timeline,
+            timeline: cx.timeline,
             gaps: &gap_reports,
             stages: &stages,
             assertions: &assertions,
@@ -64,12 +82,12 @@ pub fn analyze(recording: &Recording) -> Analysis {
         unattributed: counts
             .failed
             .saturating_sub(bursts.iter().map(|b| b.failed).sum()),
-        latency_ms: latency::latency(&traffic.requests),
-        pods: pod_reports(&cx),
-        findings: findings::findings(&bursts, &cx),
+        latency_ms: latency::latency(&cx.traffic.requests),
+        pods: pod_reports(cx),
+        findings: findings::findings(&bursts, cx),
         clocks: clocks.reports(),
         generator: recording.generator.clone(),
-        notes: notes::notes(recording, &cx),
+        notes: notes::notes(recording, cx),
         requests: counts,
         gaps: gap_reports,
         bursts,

@@ -14,6 +14,7 @@ pub(crate) struct Baseline {
     pub(crate) length: i64,
     /// Until when.
     pub(crate) until: Option<RunOffset>,
+    /// Only of kinds that went on until the rollout.
     counts: BTreeMap<Kind, u64>,
     on_pod: BTreeMap<(Kind, PodIx), u64>,
     /// Pods that it spread over.
@@ -30,6 +31,8 @@ impl Baseline {
         let until = timeline.rollout.start.unwrap_or(last);
         let mut counts = BTreeMap::new();
         let mut on_pod = BTreeMap::new();
+        let half = from.plus_nanos(until.nanos_since(from) / 2);
+        let mut late: BTreeMap<Kind, u64> = BTreeMap::new();
         for f in &traffic.failures {
             let unharmed = f
                 .suspects
@@ -37,11 +40,13 @@ impl Baseline {
                 .all(|p| timeline.pod(*p).ends().all(|e| !e.explains_cut_at(f.at)));
             if f.at < until && unharmed {
                 *counts.entry(f.kind).or_insert(0) += 1;
+                *late.entry(f.kind).or_insert(0) += u64::from(f.at >= half);
                 if let Some(pod) = f.pod {
                     *on_pod.entry((f.kind, pod)).or_insert(0) += 1;
                 }
             }
         }
+        counts.retain(|kind, n| goes_on(*n, late.get(kind).copied().unwrap_or(0)));
         Self {
             length: until.nanos_since(from).max(0),
             until: timeline.rollout.start,
@@ -76,6 +81,11 @@ impl Baseline {
         };
         (n + n.sqrt()) * nanos as f64 / self.length as f64
     }
+}
+
+/// Whether `n` failures, `late` of them in the second half, are a rate and not something that had stopped before.
+fn goes_on(n: u64, late: u64) -> bool {
+    n < 4 || late.saturating_mul(8) >= n
 }
 
 /// The chance of `n` or more where `mean` are expected (Poisson).

@@ -10,6 +10,9 @@ const KILL_TAKES: i64 = 1300 * MS;
 /// An end may seem this much before the deadline and still be the SIGKILL's, ns.
 const EARLY: i64 = 60 * MS;
 
+/// An end by itself that comes this much before the deadline was not caused by it, ns.
+const OWN_END: i64 = 60 * MS;
+
 /// What the runtime is given at least, ns: an overrunning preStop leaves this much after the deadline.
 const PRE_STOP_EXTRA: i64 = 2000 * MS;
 
@@ -33,19 +36,21 @@ pub(crate) fn ended_at(pod: &Pod) -> EndedAt {
     let (Some(deletion), Some(end)) = (&pod.deletion, &pod.end) else {
         return EndedAt::Unseen;
     };
-    let (deadline, at) = (deletion.deadline, end.at);
-    if at.hi < deadline.lo.plus_nanos(-EARLY)
-        || end.point() < deadline.hi.plus_nanos(-700 * MS) && end.code != 137
-    {
+    let deadline = deletion.deadline;
+    let point = end.point();
+    let killed = end.code == 137;
+    let before = if killed {
+        end.at.hi < deadline.lo.plus_nanos(-EARLY)
+    } else {
+        point < deadline.hi.plus_nanos(-OWN_END)
+    };
+    if before {
         return EndedAt::Before;
     }
-    if at.hi < deadline.hi.plus_nanos(-EARLY) && end.code != 137 {
-        return EndedAt::Before;
-    }
-    if at.lo <= deadline.hi.plus_nanos(KILL_TAKES) {
+    if point <= deadline.hi.plus_nanos(KILL_TAKES) {
         return EndedAt::Deadline;
     }
-    if at.lo <= deadline.hi.plus_nanos(PRE_STOP_EXTRA + KILL_TAKES) {
+    if point <= deadline.hi.plus_nanos(PRE_STOP_EXTRA + KILL_TAKES) {
         return EndedAt::TwoSecondsAfter;
     }
     EndedAt::Later

@@ -34,6 +34,8 @@ pub(crate) struct Drain {
     pub(crate) ended: EndedAt,
     /// First refused connection that is laid at its door.
     pub(crate) listener_closed: Option<RunOffset>,
+    /// It came while the pod was certainly alive.
+    pub(crate) closed_alive: bool,
 }
 
 impl Drain {
@@ -68,6 +70,7 @@ pub(crate) fn drains(
                 ended: ended_at(pod),
                 signal_at: signal::likeliest(pod, deletion, signal, &gathered),
                 signal,
+                closed_alive: listener_closed.is_some_and(|at| signs::alive(pod, at)),
                 listener_closed,
                 signs: gathered,
             };

@@ -45,7 +45,9 @@ pub(crate) fn signs(
     let mut signs: Vec<DrainSign> = [
         readiness(pod, deletion),
         connection_close(ix, pod, from, traffic),
-        listener_closed.map(|at| closed(at, deletion)),
+        listener_closed
+            .filter(|at| alive(pod, *at))
+            .map(|at| closed(at, deletion)),
         log(ix, pod, from, logs),
         exit(pod, deletion),
     ]
@@ -58,8 +60,8 @@ pub(crate) fn signs(
 
 fn readiness(pod: &Pod, deletion: &Deletion) -> Option<DrainSign> {
     let (at, what) = pod.not_ready_after(deletion.seen)?;
-    // An end that was not received yet turns the condition too.
-    if pod.end.as_ref().is_some_and(|e| e.at.hi <= at) {
+    // A probe that meets the end itself fails too, before the end is received.
+    if pod.end.as_ref().is_some_and(|e| e.at.lo <= at) {
         return None;
     }
     Some(DrainSign {
@@ -105,7 +107,7 @@ fn closed(at: RunOffset, deletion: &Deletion) -> DrainSign {
 }
 
 fn log(ix: PodIx, pod: &Pod, from: RunOffset, logs: &LogBook) -> Option<DrainSign> {
-    let until = pod.end_at().map(|e| e.hi.plus_nanos(SECOND));
+    let until = pod.end_at().map(|e| e.hi);
     let line = logs.pod(ix)?.since(from).find(|l| {
         matches!(l.voice, Voice::Shutdown | Voice::Forced | Voice::Mark(_))
             && until.is_none_or(|u| l.at <= u)
@@ -131,8 +133,12 @@ fn exit(pod: &Pod, deletion: &Deletion) -> Option<DrainSign> {
     })
 }
 
-/// The first connection that each terminating pod refused while it was still alive, as far as no other pod was
-/// possible. What is refused after its end is no sign.
+/// Certainly before the pod's end.
+pub(crate) fn alive(pod: &Pod, at: RunOffset) -> bool {
+    pod.end_at().is_none_or(|e| at < e.lo)
+}
+
+/// The first connection that each terminating pod refused, as far as no other pod was possible.
 pub(crate) fn first_refusals(
     traffic: &Traffic<'_>,
     timeline: &Timeline,
@@ -146,8 +152,7 @@ pub(crate) fn first_refusals(
         let leaving = pod
             .deletion_seen()
             .is_some_and(|d| d.plus_nanos(-DISORDER / 2) <= f.at);
-        let alive = pod.end_at().is_none_or(|e| f.at < e.hi);
-        if leaving && alive {
+        if leaving {
             first.entry(ix).or_insert(f.at);
         }
     }

@@ -66,3 +66,16 @@ fn a_crash_that_harms_nobody_is_a_finding() {
         ["crash"]
     );
 }
+
+#[test]
+fn a_cut_on_a_first_request_goes_to_the_pod_whose_connections_died_then() {
+    let mut scene = quiet();
+    let pod = scene.pod("old", "h1").restarts(7_000, 7_600, 1, "Error");
+    pod.add(&mut scene);
+    let connection = scene.keep(0, 6_800, 200, "old");
+    scene.cut(6_600, 402, connection);
+    let first = scene.connection();
+    scene.cut(6_900, 104, first).reused = false;
+    let a = one_burst(&scene, "crash", None, &["old"]);
+    assert_eq!(a.bursts[0].failed, 2);
+}

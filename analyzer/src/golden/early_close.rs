@@ -101,3 +101,19 @@ fn a_pod_that_answers_new_connections_afterwards_had_not_closed() {
     let a = super::analysed(&scene);
     assert_ne!(a.bursts[0].cause, "early_close");
 }
+
+#[test]
+fn refusals_of_one_pod_while_the_next_one_leaves_stay_with_their_cause() {
+    let mut scene = quiet();
+    leaving(&mut scene, 6_080, 0);
+    let next = scene
+        .pod("next", "h1")
+        .deleted(7_000)
+        .exit(7_080, 0, "Completed");
+    next.add(&mut scene);
+    scene.ok_new(200, 3, "next");
+    for at in (6_050..7_900).step_by(50) {
+        scene.refused(at);
+    }
+    one_burst(&scene, "early_close", Some("refused"), &["old", "next"]);
+}

@@ -89,3 +89,18 @@ fn a_request_that_never_left_the_host_is_the_generators() {
     scene.refused(6_500).outcome = Outcome::ConnectLocal;
     one_burst(&scene, "generator", None, &[]);
 }
+
+#[test]
+fn a_burst_long_before_the_rollout_is_no_rate() {
+    let mut scene = quiet();
+    graceful(&mut scene);
+    for at in (100..900).step_by(100) {
+        scene.status(at, 1, 500, Some("old"));
+    }
+    for at in (6_050..6_400).step_by(50) {
+        scene.status(at, 1, 500, Some("old"));
+    }
+    let a = analysed(&scene);
+    let causes: Vec<_> = a.bursts.iter().map(|b| b.cause.as_str()).collect();
+    assert_eq!(causes, ["background", "dependency_closed_first"]);
+}

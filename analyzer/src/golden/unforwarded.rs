@@ -96,3 +96,19 @@ fn without_its_log_an_end_by_the_signal_itself_has_two_explanations() {
     let detail = a.bursts[0].detail.as_deref().unwrap_or_default();
     assert!(detail.contains("early_close") && detail.contains("unforwarded_signal"));
 }
+
+#[test]
+fn a_probe_that_meets_the_death_of_its_pod_is_no_sign_of_a_drain() {
+    let mut scene = quiet();
+    new_pod(&mut scene);
+    let pod = scene
+        .pod("old", "h1")
+        .grace(8)
+        .deleted(6_000)
+        .not_ready(14_050)
+        .exit(14_040, 137, "Error");
+    pod.add(&mut scene);
+    let connection = scene.keep(0, 13_900, 200, "old");
+    scene.cut(13_950, 92, connection);
+    one_burst(&scene, "unforwarded_signal", Some("swallowed"), &["old"]);
+}

@@ -4,6 +4,8 @@
 use super::facts::{self, AT_SIGNAL, BEFORE_SEEN, SECOND};
 use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature};
+use rollscope_records::RunOffset;
+
 use crate::advice;
 use crate::analysis::Advice;
 use crate::context::{Context, general};
@@ -22,7 +24,10 @@ pub(super) const SIGNATURE: Signature = Signature {
 };
 
 /// A server that serves new connections for this long after its signal has waited for routing, ns.
-pub(super) const WAITED: i64 = 5 * SECOND;
+pub(super) const WAITED: i64 = 4 * SECOND;
+
+/// A server that answers new connections for this long after its signal does not close at it, ns.
+const ACCEPTS_ON: i64 = 300 * facts::MS;
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     match case.kind {
@@ -50,6 +55,7 @@ fn refused(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .weigh(1.0, 0.5, facts::app_said(pod, cx))
         .weigh(1.0, 0.0, no_new_pod(case, pod))
         .oppose(2.0, waited(case, pod, cx))
+        .oppose(1.5, goes_on_accepting(case, pod, cx))
         .oppose(3.0, nowhere_else(case, cx))
         .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
 }
@@ -187,31 +193,65 @@ fn no_new_pod(case: &Case<'_>, pod: PodIx) -> Check {
     ))
 }
 
-/// It served new connections long after its signal: it did wait for routing.
-fn waited(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
-    let (Some(drain), Some(traffic)) = (cx.drain(pod), cx.traffic.pod(pod)) else {
-        return Check::No(String::new());
-    };
+/// It served new connections long after its signal, or was there long after it: it did wait for routing.
+pub(super) fn waited(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let first = case.first(cx);
-    let last_ok = traffic.answered_new.iter().rev().find(|t| **t < first);
-    let served_for = last_ok.map_or(0, |t| t.nanos_since(drain.signal.hi));
-    let lived = cx
-        .pod(pod)
-        .end_at()
-        .map_or(0, |e| e.lo.nanos_since(drain.signal.hi));
-    let refused_alive = drain.listener_closed.is_some();
-    if served_for >= WAITED || (lived >= WAITED && !refused_alive) {
-        return Check::Yes(cx.fact(
-            "waited",
-            pod,
+    let served_for = served_after_signal(pod, first, cx);
+    let lived = match (cx.drain(pod), cx.pod(pod).end_at()) {
+        (Some(d), Some(end)) if end.lo.plus_nanos(-SECOND / 10) <= first && !d.closed_alive => {
+            end.lo.nanos_since(d.signal.hi)
+        }
+        _ => 0,
+    };
+    let stayed = served_for.max(lived);
+    Check::when(
+        stayed >= WAITED,
+        || {
+            let text = format!("it stayed for {} after its signal", span(stayed));
+            cx.fact("waited", pod, None, text)
+        },
+        "",
+    )
+}
+
+/// How long after its signal the pod still answered new connections before `t`, ns.
+fn served_after_signal(pod: PodIx, t: RunOffset, cx: &Context<'_>) -> i64 {
+    let (Some(drain), Some(traffic)) = (cx.drain(pod), cx.traffic.pod(pod)) else {
+        return 0;
+    };
+    let before = traffic.answered_new.partition_point(|a| *a < t);
+    let last = before.checked_sub(1).map(|i| traffic.answered_new[i]);
+    last.map_or(0, |a| a.nanos_since(drain.signal.hi)).max(0)
+}
+
+/// It, or a pod of the same template, went on accepting well after its signal: they do not close at it.
+fn goes_on_accepting(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let template = &cx.pod(pod).template_hash;
+    let after = cx
+        .timeline
+        .terminating()
+        .filter(|(_, p, _)| p.template_hash == *template)
+        .map(|(ix, ..)| {
+            let until = if ix == pod {
+                case.first(cx)
+            } else {
+                RunOffset(i64::MAX)
+            };
+            (served_after_signal(ix, until, cx), ix)
+        })
+        .max();
+    match after {
+        Some((n, ix)) if n >= ACCEPTS_ON => Check::Yes(cx.fact(
+            "accepts_on",
+            ix,
             None,
             format!(
-                "it stayed for {} after its signal",
-                span(served_for.max(lived))
+                "it answered new connections for {} after its signal",
+                span(n)
             ),
-        ));
+        )),
+        _ => Check::No(String::new()),
     }
-    Check::No(String::new())
 }
 
 /// No endpoint was ready: nothing could have been routed elsewhere.
@@ -275,6 +315,7 @@ fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
                 .iter()
                 .filter_map(|p| closed_after(*p, cx))
                 .min()
+                .filter(|n| *n > facts::MS)
                 .map(|n| format!(" within {} of SIGTERM", span(n)))
                 .unwrap_or_else(|| " at SIGTERM".to_owned());
             format!("{harm} by {who}: {they} closed the listener{closed}{lag}")

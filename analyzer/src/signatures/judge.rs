@@ -69,7 +69,7 @@ pub(crate) fn judge(case: &Case<'_>, cx: &Context<'_>) -> Judgement {
                 several(&rivals, rivals.iter().map(|h| share(h)).sum())
             }
         }
-        _ => nothing(UNKNOWN_SCORE.exp() / total, cx),
+        _ => nothing(cx),
     };
     let weaker = possible
         .iter()
@@ -164,7 +164,8 @@ fn several(rivals: &[&Hypothesis], share: f64) -> Judgement {
     }
 }
 
-fn nothing(share: f64, cx: &Context<'_>) -> Judgement {
+/// No cause is named, so there is no confidence in one.
+fn nothing(cx: &Context<'_>) -> Judgement {
     let mut evidence = Vec::new();
     if cx.timeline.pods.is_empty() {
         evidence.push(general(
@@ -176,7 +177,7 @@ fn nothing(share: f64, cx: &Context<'_>) -> Judgement {
     Judgement {
         cause: UNKNOWN.to_owned(),
         detail: None,
-        confidence: share.min(MOST_CERTAIN),
+        confidence: 0.0,
         evidence,
         against: Vec::new(),
         ruled_out: Vec::new(),
@@ -214,6 +215,7 @@ fn hidden(mut verdict: Judgement, case: &Case<'_>, cx: &Context<'_>) -> Judgemen
             ),
         ));
         verdict.cause = INDETERMINATE.to_owned();
+        verdict.confidence = 0.0;
     }
     verdict
 }

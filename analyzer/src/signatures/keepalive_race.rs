@@ -94,12 +94,7 @@ fn at_a_limit(case: &Case<'_>, cx: &Context<'_>) -> Check {
     }
     let survived = cx
         .traffic
-        .requests
-        .iter()
-        .filter(|r| !r.outcome.is_failure())
-        .filter_map(|r| r.idle)
-        .filter(|i| *i > hi.saturating_add(SECOND / 2))
-        .count();
+        .survived_longer_idle(hi.saturating_add(SECOND / 2));
     Check::when(
         survived <= case.failures.len() / 10 && hi - lo <= (*lo / 2).max(SECOND),
         || {

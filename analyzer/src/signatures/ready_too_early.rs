@@ -43,7 +43,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .require(1.5, had_not_answered(case, p, cx))
                 .weigh(1.5, 0.0, answers_after(case, p, cx))
                 .weigh(1.0, 0.0, no_probe(p, cx))
-                .weigh(1.5, 0.0, listens_after(case, p, cx))
+                .weigh(2.5, 0.0, listens_after(case, p, cx))
                 .oppose(3.0, proved_listening(case, p, cx))
                 .oppose(1.5, old_pod_leaving(case, p, cx)),
         )

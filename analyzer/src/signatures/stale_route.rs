@@ -1,6 +1,6 @@
 //! `stale_route`: traffic still goes to a pod that left long ago and did not leave early.
 
-use super::early_close::WAITED;
+use super::early_close::{self, WAITED};
 use super::facts::{self, SECOND};
 use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature};
@@ -31,7 +31,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .on(p)
                 .require(1.0, facts::after_deletion(case, p, cx))
                 .require(1.5, after_its_end(case, p, cx))
-                .require(2.0, not_early(p, cx))
+                .require(2.5, not_early(p, cx))
                 .weigh(1.0, 0.0, long_after(case, p, cx)),
         )
     })
@@ -39,7 +39,11 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     .collect()
 }
 
+/// The failures began with its end, or with its listener's close after it had waited for routing.
 fn after_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    if let waited @ Check::Yes(_) = early_close::waited(case, pod, cx) {
+        return waited;
+    }
     let name = &cx.pod(pod).name;
     let Some(end) = cx.pod(pod).end_at() else {
         return Check::No(format!("{name} had not ended"));
@@ -73,7 +77,7 @@ fn not_early(pod: PodIx, cx: &Context<'_>) -> Check {
         drain.ended,
         EndedAt::Deadline | EndedAt::TwoSecondsAfter | EndedAt::Later
     );
-    if drain.listener_closed.is_some() && !to_deadline && lived < WAITED {
+    if drain.closed_alive && !to_deadline && lived < WAITED {
         return Check::No(format!("{} closed early", p.name));
     }
     Check::when(

@@ -160,7 +160,10 @@ fn containers(pod: &mut Pod, view: PodView<'_>, seen: &Seen<'_>, clocks: &Clocks
         }
         match state {
             ContainerState::Terminated(t) => {
-                let end = ContainerEnd::read(name, t, seen.at, &clock, clocks);
+                let mut end = ContainerEnd::read(name, t, seen.at, &clock, clocks);
+                if let Some(d) = &pod.deletion {
+                    end.not_before_deletion(d.seen);
+                }
                 note_end(pod, end, is_main);
             }
             ContainerState::Running { .. } => {

@@ -42,6 +42,8 @@ pub(crate) struct Traffic<'a> {
     pub(crate) pinned: bool,
     /// The pods name themselves in their responses.
     pub(crate) pods_named: bool,
+    /// Idle times of connections that their next request survived, ns, in order.
+    survived_idle: Vec<i64>,
 }
 
 impl<'a> Traffic<'a> {
@@ -66,15 +68,22 @@ impl<'a> Traffic<'a> {
             pod_of: known.iter().map(|(pod, _)| *pod).collect(),
             pods: pod_traffic(&requests, &known, !pinned),
             failures: Vec::new(),
+            survived_idle: survived_idle(&requests),
             requests,
             pinned,
             pods_named,
         };
-        traffic.failures = traffic.find_failures(&known, timeline);
+        traffic.failures = traffic.find_failures(&known);
+        for (i, f) in traffic.failures.iter().enumerate() {
+            if let Some(pod) = f.pod {
+                traffic.pods.entry(pod).or_default().failures.push(i);
+            }
+        }
         traffic
     }
 
-    fn find_failures(&self, known: &[(Option<PodIx>, How)], timeline: &Timeline) -> Vec<Failure> {
+    /// Failures with the pods that are certain, in order of the moment at which they failed.
+    fn find_failures(&self, known: &[(Option<PodIx>, How)]) -> Vec<Failure> {
         let mut failures: Vec<Failure> = self
             .requests
             .iter()
@@ -86,20 +95,42 @@ impl<'a> Traffic<'a> {
                 Some(f)
             })
             .collect();
+        failures.sort_by_key(|f| (f.at, self.requests[f.request].seq, f.request));
+        failures
+    }
+
+    /// Finds the pods that the other failures can have been on.
+    pub(crate) fn suspect(&mut self, timeline: &Timeline) {
+        let mut failures = std::mem::take(&mut self.failures);
         for f in &mut failures {
             suspects::resolve(f, self, timeline);
         }
-        failures.sort_by_key(|f| (f.at, self.requests[f.request].seq, f.request));
-        failures
+        suspects::die_together(&mut failures);
+        self.failures = failures;
     }
 
     pub(crate) fn pod(&self, pod: PodIx) -> Option<&PodTraffic> {
         self.pods.get(&pod)
     }
 
+    /// How many requests were answered on connections that had been idle for longer than `nanos`.
+    pub(crate) fn survived_longer_idle(&self, nanos: i64) -> usize {
+        self.survived_idle.len() - self.survived_idle.partition_point(|i| *i <= nanos)
+    }
+
     pub(crate) fn request(&self, failure: &Failure) -> &'a RequestRecord {
         self.requests[failure.request]
     }
+}
+
+fn survived_idle(requests: &[&RequestRecord]) -> Vec<i64> {
+    let mut idle: Vec<i64> = requests
+        .iter()
+        .filter(|r| !r.outcome.is_failure())
+        .filter_map(|r| r.idle)
+        .collect();
+    idle.sort_unstable();
+    idle
 }
 
 fn named_pods(requests: &[&RequestRecord], timeline: &Timeline) -> Vec<Option<PodIx>> {

@@ -4,9 +4,11 @@ mod attribution;
 mod failure;
 mod kind;
 mod pod_traffic;
+mod sharpen;
 mod suspects;
 
 pub(crate) use attribution::{How, Traffic};
 pub(crate) use failure::{Failure, FailureIx};
 pub(crate) use kind::Kind;
+pub(crate) use sharpen::sharpen;
 pub(crate) use suspects::{down_at, open_after};

@@ -7,6 +7,8 @@ use rollscope_records::{RequestRecord, RunOffset};
 pub(crate) struct PodTraffic {
     /// Indices of the requests that are known to have been on it, in the order of the schedule.
     pub(crate) requests: Vec<usize>,
+    /// Indices of the failures that are known to have been on it.
+    pub(crate) failures: Vec<usize>,
     /// Dispatch times of answered requests that opened their connection (or were routed one by one), in order.
     pub(crate) answered_new: Vec<RunOffset>,
     /// Dispatch times of answered requests on established connections, in order.

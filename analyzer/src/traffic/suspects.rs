@@ -20,6 +20,12 @@ const BEFORE_SEEN: i64 = 150 * MS;
 /// Routing converges within this time of a pod's leaving, ns. Refusals later than it are not laid at its door.
 const ROUTED_STILL: i64 = 12 * SECOND;
 
+/// A pod starts for this long after it became ready, ns.
+const STARTING: i64 = 15 * SECOND;
+
+/// Connections of one pod die within this time of each other, ns.
+const TOGETHER: i64 = 30 * MS;
+
 /// A container that is down is routed to for this long after it runs again, ns.
 const UP_AGAIN: i64 = 2 * SECOND;
 
@@ -33,7 +39,11 @@ pub(crate) fn resolve(f: &mut Failure, traffic: &Traffic<'_>, timeline: &Timelin
         Kind::Refused | Kind::NoBackend => refusing(f.at, traffic, timeline),
         Kind::Vanished => vanished(f.at, timeline),
         Kind::Cut => cutting(f, timeline),
-        Kind::AppStatus(_) | Kind::Deadline | Kind::Other => changing(f.at, timeline),
+        Kind::Deadline => starting(f.at, timeline)
+            .into_iter()
+            .chain(changing(f.at, timeline))
+            .collect(),
+        Kind::AppStatus(_) | Kind::Other => changing(f.at, timeline),
         Kind::Local | Kind::PodEnd => Vec::new(),
     };
     if let [only] = f.suspects[..]
@@ -76,7 +86,7 @@ fn routed_while_leaving(pod: &Pod, seen: RunOffset, t: RunOffset) -> bool {
 pub(crate) fn down_at(pod: &Pod, t: RunOffset) -> Option<&ContainerEnd> {
     let leaving = pod.deletion_seen();
     pod.ends()
-        .filter(|e| leaving.is_none_or(|d| e.at.lo < d))
+        .filter(|e| leaving.is_none_or(|d| e.seen < d))
         .filter(|e| e.at.lo.plus_nanos(-100 * MS) <= t)
         .find(|e| {
             let up = e
@@ -128,8 +138,8 @@ fn vanished(t: RunOffset, timeline: &Timeline) -> Vec<PodIx> {
         .indices()
         .filter_map(|ix| {
             let pod = timeline.pod(ix);
-            let end = pod.end.as_ref()?.at.lo;
-            (end.plus_nanos(-100 * MS) <= t).then_some((end, ix))
+            let end = pod.end.as_ref()?;
+            (end.at.lo.plus_nanos(-100 * MS) <= t).then_some((end.point(), ix))
         })
         .max()
         .map(|(_, ix)| ix)
@@ -165,6 +175,47 @@ fn cutting(f: &Failure, timeline: &Timeline) -> Vec<PodIx> {
         .map(|(_, ix)| ix)
         .into_iter()
         .collect()
+}
+
+/// Connections that die at one moment die with one pod: a cut that nothing else names a pod for goes to the pod of the
+/// cut nearest to it in time.
+pub(crate) fn die_together(failures: &mut [Failure]) {
+    let certain = |f: &Failure| !matches!(f.how, How::ByTime | How::Unknown);
+    let mut known: Vec<(RunOffset, PodIx)> = failures
+        .iter()
+        .filter(|f| f.kind == Kind::Cut && certain(f))
+        .filter_map(|f| Some((f.ended, f.pod?)))
+        .collect();
+    known.sort_unstable();
+    for f in failures
+        .iter_mut()
+        .filter(|f| f.kind == Kind::Cut && !certain(f))
+    {
+        let i = known.partition_point(|(t, _)| *t < f.ended);
+        let nearest = known[i.saturating_sub(1)..known.len().min(i + 1)]
+            .iter()
+            .map(|(t, pod)| (t.nanos_since(f.ended).abs(), *pod))
+            .min();
+        if let Some((distance, pod)) = nearest
+            && distance <= TOGETHER
+        {
+            f.pod = Some(pod);
+            f.how = How::ByTime;
+            f.suspects = vec![pod];
+        }
+    }
+}
+
+/// Pods that had become ready shortly before `t`, the latest first.
+fn starting(t: RunOffset, timeline: &Timeline) -> Vec<PodIx> {
+    let mut pods: Vec<(RunOffset, PodIx)> = timeline
+        .indices()
+        .filter(|ix| !timeline.pod(*ix).listed)
+        .filter_map(|ix| Some((timeline.pod(ix).first_ready()?, ix)))
+        .filter(|(ready, _)| *ready <= t.plus_nanos(SECOND) && t.nanos_since(*ready) <= STARTING)
+        .collect();
+    pods.sort_unstable_by(|a, b| b.cmp(a));
+    pods.into_iter().map(|(_, ix)| ix).collect()
 }
 
 /// Pods that were being deleted at `t`.
