@@ -1,6 +1,7 @@
 //! `rollscope scenario`: check files, print the schema.
 
-use rollscope_scenarios::Scenario;
+use rollscope_sandbox::manifest::Manifest;
+use rollscope_scenarios::{Scenario, Target};
 
 use crate::args::ScenarioCommand;
 use crate::exit::{Exit, Failure};
@@ -11,6 +12,9 @@ pub(crate) fn scenario(command: &ScenarioCommand) -> Result<Exit, Failure> {
     match command {
         ScenarioCommand::Check { file } => {
             let scenario = Scenario::load(file).map_err(Failure::usage)?;
+            if let Target::Sandbox(sandbox) = &scenario.target {
+                Manifest::read(&sandbox.manifest).map_err(Failure::usage)?;
+            }
             let (requests, stages) = (scenario.load.requests.len(), scenario.stages.len());
             terminal::result(&format!(
                 "{}: scenario {:?} is good: {requests} requests, {stages} stages\n",

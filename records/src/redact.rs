@@ -15,6 +15,17 @@ static PATTERNS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"(?i)([a-z][a-z0-9+.-]*://)[^\s/@]+@", "${1}redacted@"),
         // Authorization schemes wherever they stand
         (r"(?i)\b(bearer|basic|digest)\s+[a-z0-9+/=._~-]{6,}", "${1} redacted"),
+        // tokens that tell themselves by their beginning
+        (r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|AKIA|ASIA)[A-Za-z0-9_-]{10,}", "redacted"),
+        // the body of a PEM block, on one line or on lines of their own
+        (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*", "-----BEGIN PRIVATE KEY----- redacted"),
+        (r"^[A-Za-z0-9+/]{60,}={0,2}$", "redacted"),
+        // command lines: --token value, -u user:password
+        (
+            r"(?i)(--?(?:[a-z-]*(?:password|passwd|passphrase|secret|token|api-?key|access-?key|credentials?)))\s+[^\s-][^\s]*",
+            "${1} redacted",
+        ),
+        (r#"(\s(?:-u|--user)[\s=]+["']?)[^\s:"']+:[^\s"']+"#, "${1}redacted"),
         // JSON Web Tokens
         (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*", "redacted"),
         // header-like and key-like pairs: `cookie: ...` to the end of the line or the closing quote
@@ -23,7 +34,7 @@ static PATTERNS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             "${1}${2}redacted",
         ),
         (
-            r#"(?i)((?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|signature|session[_-]?id)["']?\s*[:=]\s*["']?)[^\s"'&,;}\])]+"#,
+            r#"(?i)((?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|signature|session[_-]?id)\\?["']?\s*[:=]\s*\\?["']?)[^\s"'&,;}\])\\]+"#,
             "${1}redacted",
         ),
     ]
@@ -115,6 +126,29 @@ mod tests {
             ("cookie: a=b; c=d", "cookie: redacted"),
             ("jwt eyJhbGciOiJI.eyJzdWIiOiIx.sig-_", "jwt redacted"),
             ("DB_PASSWORD=topsecret next", "DB_PASSWORD=redacted next"),
+            (
+                "deploy --token abc123 --env x",
+                "deploy --token redacted --env x",
+            ),
+            ("deploy --token --env x", "deploy --token --env x"),
+            ("curl -u user:pw http://x", "curl -u redacted http://x"),
+            (
+                r#"curl -d '{\"token\": \"abc\"}'"#,
+                r#"curl -d '{\"token\": \"redacted\"}'"#,
+            ),
+            ("key ghp_0123456789abcdefghij ok", "key redacted ok"),
+            (
+                "-----BEGIN RSA PRIVATE KEY----- MIIEow",
+                "-----BEGIN PRIVATE KEY----- redacted",
+            ),
+            (
+                "MIIEowIBAAKCAQEAuvJ1sUb3yX9lCkqXc1p3o0m2b5r8w7d6f5e4c3b2a1Z0Y9X8",
+                "redacted",
+            ),
+            (
+                "sha256:9f86d081884c7d659a2feaa0c55ad015 pulled",
+                "sha256:9f86d081884c7d659a2feaa0c55ad015 pulled",
+            ),
         ] {
             assert_eq!(line(text), clean);
         }
