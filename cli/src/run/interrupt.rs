@@ -7,16 +7,18 @@ use tokio::sync::watch;
 
 use crate::exit::Exit;
 
-/// Listens for SIGINT and SIGTERM. The first one turns the flag to true, the second one ends the process.
+/// Listens for SIGINT, SIGTERM and SIGHUP. The first one turns the flag to true, the second one ends the process.
 pub(crate) fn listen() -> std::io::Result<watch::Receiver<bool>> {
     let (stop, stopped) = watch::channel(false);
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         for first in [true, false] {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
             }
             if !first {
                 // What the sandbox started dies with this process.
