@@ -176,6 +176,40 @@ async fn a_crashing_container_restarts_at_once_and_then_backs_off() {
     assert_eq!(state(&cluster.last_modified())["terminated"]["exitCode"], 5);
 }
 
+/// Kills the process with this command line, as the kernel does without memory: from outside its namespace.
+fn kill(command_line: &str) {
+    let wanted = command_line.replace(' ', "\0") + "\0";
+    let pid = std::fs::read_dir("/proc").unwrap().flatten().find(|entry| {
+        let found = std::fs::read_to_string(entry.path().join("cmdline"));
+        found.is_ok_and(|line| line == wanted)
+    });
+    let pid = pid.unwrap().file_name().into_string().unwrap();
+    let pid = nix::unistd::Pid::from_raw(pid.parse().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_killed_by_others_was_out_of_memory_if_it_has_a_limit() {
+    for (seconds, with, reason) in [
+        (
+            "600.0625",
+            json!({"resources": {"limits": {"memory": "64Mi"}}}),
+            "OOMKilled",
+        ),
+        ("600.03125", json!({}), "Error"),
+    ] {
+        let cluster = Cluster::start();
+        cluster.create(pod(&["sleep", seconds], with));
+        cluster.until_ready().await;
+        kill(&format!("sleep {seconds}"));
+        let last =
+            |p: &Value| p["status"]["containerStatuses"][0]["lastState"]["terminated"].clone();
+        let pod = cluster.until("restarted", |p| last(p).is_object()).await;
+        assert_eq!(last(&pod)["exitCode"], 137);
+        assert_eq!(last(&pod)["reason"], reason);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_does_not_exist_is_a_start_error_with_its_name() {
     let cluster = Cluster::start();

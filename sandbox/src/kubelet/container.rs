@@ -315,7 +315,7 @@ impl ContainerRunner {
         let code = ended.exit.status_code();
         let terminated = Terminated {
             code,
-            reason: if code == 0 { "Completed" } else { "Error" }.to_owned(),
+            reason: self.reason(&run, ended).to_owned(),
             message: None,
             started: Some(run.started_time),
             finished: Some(ended.time),
@@ -336,6 +336,17 @@ impl ContainerRunner {
             terminated,
             started,
             ended: ended.at,
+        }
+    }
+
+    fn reason(&self, run: &Run, ended: Ended) -> &'static str {
+        let limits = self.container.resources.as_ref();
+        let limits = limits.and_then(|r| r.limits.as_ref());
+        let limited = limits.is_some_and(|l| l.contains_key("memory"));
+        match ended.exit.status_code() {
+            0 => "Completed",
+            _ if limited && run.killed_by_others(ended.exit) => "OOMKilled",
+            _ => "Error",
         }
     }
 

@@ -4,7 +4,8 @@
 //! Kubernetes 1.36. Where a kubelet waits for its relist of the container runtime (once a second), so does this one:
 //! restarts in place, the second readiness probe and the removal of a dead pod happen on that beat.
 //!
-//! What differs: images are ignored, an OOM kill can't happen, a second deletion with a shorter grace does not run the
+//! What differs: images are ignored, memory limits are not enforced (a container that has one and dies of a SIGKILL
+//! which is not the kubelet's counts as killed for want of memory), a second deletion with a shorter grace does not run the
 //! preStop hook again, and gRPC and HTTPS probes are not supported (they fail and say so).
 
 mod addresses;

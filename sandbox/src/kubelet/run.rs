@@ -1,6 +1,7 @@
 //! One run of a container: from the start of its process to its end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Container;
@@ -37,6 +38,8 @@ pub(super) struct Run {
     /// The probes that ask for a restart.
     pub(super) unhealthy: mpsc::Receiver<ProbeKind>,
     pub(super) truth: ContainerTruth,
+    /// Whether SIGKILL was sent to it by us.
+    killed: AtomicBool,
     asks: mpsc::Sender<ProbeKind>,
     startup: watch::Sender<bool>,
     ended: watch::Receiver<Option<Ended>>,
@@ -84,6 +87,7 @@ impl Run {
             unhealthy,
             asks,
             startup: watch::channel(container.startup_probe.is_none()).0,
+            killed: AtomicBool::new(false),
             ended: follow(process, truth.clone()),
             truth,
             readiness: JoinSet::new(),
@@ -146,9 +150,17 @@ impl Run {
         if ended.is_none() {
             // The process is our own child's child: there is no other error than its death.
             let _ = self.process.signal(signal);
+            if signal == Signal::SIGKILL {
+                self.killed.store(true, Relaxed);
+            }
             self.truth
                 .note("signal", "signal", || json!(signal.as_str()));
         }
+    }
+
+    /// Whether a SIGKILL that ended it was sent by somebody else: on a node that is the kernel, out of memory.
+    pub(super) fn killed_by_others(&self, exit: Exit) -> bool {
+        exit == Exit::Signal(Signal::SIGKILL as i32) && !self.killed.load(Relaxed)
     }
 
     /// Kills the process and waits for its end.

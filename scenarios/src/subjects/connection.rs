@@ -11,7 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::app;
 use super::server::{Server, Stage};
@@ -151,6 +151,13 @@ pub(super) async fn serve(server: Arc<Server>, stream: TcpStream, conn: u64) {
             () = sleep_until(expiry), if !expired => {
                 if track.expiry(&server, closing) <= Instant::now() {
                     expired = true;
+                    let travel = server.settings.close_travel;
+                    if track.is_idle() && !travel.is_zero() {
+                        // Closed, but the client does not know it yet: nothing is read any more, and what it has
+                        // sent by the end makes the kernel reset the connection.
+                        sleep(travel).await;
+                        return;
+                    }
                     http.as_mut().graceful_shutdown();
                 }
             }

@@ -20,8 +20,14 @@ pub struct Settings {
     pub drain_delay: Duration,
     /// `DRAIN_DEADLINE_MS` (default 15 s): how long requests in flight may take once the listener is closed.
     pub drain_deadline: Duration,
+    /// `SAFETY_MS` (default one second after the drain's deadline): from the signal until the safety timer ends a drain
+    /// that has one.
+    pub safety: Option<Duration>,
     /// `KEEP_ALIVE_MS` (default 65 s; 1 s for `short-keepalive`): idle time after which a connection is closed.
     pub keep_alive: Duration,
+    /// `CLOSE_TRAVEL_MS` (default 0): how long the close of an idle connection is on its way to the client, as on a
+    /// network with that round trip. A request that is sent meanwhile is answered with a reset.
+    pub close_travel: Duration,
     /// `HEALTH_PORT` (default the port after `PORT`): a port that answers only health checks; `ready-too-early` alone.
     pub health_port: u16,
     /// `LISTEN_DELAY_MS` (default 1.5 s): from the start to the traffic port's listener; `ready-too-early` alone.
@@ -78,6 +84,8 @@ impl Settings {
             pod_name: set("POD_NAME").unwrap_or_else(|| "local".to_owned()),
             drain_delay: millis(&set, "DRAIN_DELAY_MS")?.unwrap_or(Duration::from_secs(5)),
             drain_deadline: millis(&set, "DRAIN_DEADLINE_MS")?.unwrap_or(Duration::from_secs(15)),
+            safety: millis(&set, "SAFETY_MS")?,
+            close_travel: millis(&set, "CLOSE_TRAVEL_MS")?.unwrap_or_default(),
             keep_alive: millis(&set, "KEEP_ALIVE_MS")?.unwrap_or(keep_alive_default),
             health_port: health_port.unwrap_or(port.wrapping_add(1)),
             listen_delay: millis(&set, "LISTEN_DELAY_MS")?.unwrap_or(Duration::from_millis(1500)),

@@ -61,7 +61,9 @@ impl AtSignal {
             delay: settings.drain_delay,
             closes_busy: true,
             deadline: Some(deadline),
-            safety: Some(settings.drain_delay + deadline + SAFETY_MARGIN),
+            safety: settings
+                .safety
+                .or(Some(settings.drain_delay + deadline + SAFETY_MARGIN)),
             pool: PoolClose::Last,
         };
         let unbounded = Drain {

@@ -9,7 +9,7 @@ use clap::Parser;
 use time::OffsetDateTime;
 
 use super::draw::{Case, RANGES};
-use super::execute::{Folders, execute};
+use super::execute::{CASE, Folders, execute};
 use super::report;
 use super::schedule::{Limits, each};
 use super::score::Score;
@@ -153,9 +153,8 @@ fn rescore(dir: &Path) -> Result<Score, String> {
     let mut cases: Vec<Case> = entries
         .flatten()
         .filter_map(|entry| {
-            let name = entry.file_name();
-            let (seed, index) = name.to_str()?.split_once('-')?;
-            Some(Case::draw(seed.parse().ok()?, index.parse().ok()?))
+            let json = fs::read_to_string(entry.path().join(CASE)).ok()?;
+            serde_json::from_str(&json).ok()
         })
         .collect();
     cases.sort_by_key(|case| (case.seed, case.index));

@@ -6,7 +6,10 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use super::mix::{Mix, mix};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::mix::{Mix, mix, race};
 
 /// The ranges of the draw in words, as `ACCURACY.md` tells them.
 pub(crate) const RANGES: &[(&str, &str)] = &[
@@ -38,7 +41,11 @@ pub(crate) const RANGES: &[(&str, &str)] = &[
         "readiness",
         "none (1 in 8), period 1, 2, 5 or 10 s, threshold 1, 2 or 3",
     ),
-    ("keep-alive of the server", "1 to 65 s"),
+    (
+        "keep-alive of the server",
+        "1 to 65 s; for most of short-keepalive just below the time between two requests, 5 to 12 requests/s, and its \
+         close 20 to 150 ms on the way",
+    ),
     (
         "drain",
         "delay 0 to 8 s or just over the lag, deadline 0.3 to 20 s or what the grace leaves",
@@ -49,7 +56,7 @@ pub(crate) const RANGES: &[(&str, &str)] = &[
     ),
     (
         "confounders",
-        "a pod's process killed in the rollout (1 in 6), a liveness probe that always fails (1 in 15)",
+        "a pod's process killed in the rollout (1 in 6, half of them with a memory limit: an OOM kill), a liveness probe that always fails (1 in 15)",
     ),
     (
         "observation",
@@ -94,6 +101,22 @@ const SERVERS: &[Server] = &[
     Server::ShellForwards,
 ];
 
+impl Serialize for Server {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Server {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(d)?;
+        let found = SERVERS.iter().find(|s| s.as_str() == name);
+        found
+            .copied()
+            .ok_or_else(|| D::Error::custom(format!("{name:?} is not a server")))
+    }
+}
+
 impl Server {
     /// Its name in tables.
     pub(crate) const fn as_str(self) -> &'static str {
@@ -119,7 +142,7 @@ impl Server {
 }
 
 /// A preStop hook.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PreStop {
     /// `exec` of `sleep`, not the `sleep` action.
     pub(crate) exec: bool,
@@ -128,7 +151,7 @@ pub(crate) struct PreStop {
 }
 
 /// One drawn case.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Case {
     /// The seed of the draw.
     pub(crate) seed: u64,
@@ -137,11 +160,11 @@ pub(crate) struct Case {
     /// What the containers run.
     pub(crate) server: Server,
     /// `l4` or `http`.
-    pub(crate) front_end: &'static str,
+    pub(crate) front_end: String,
     /// Replicas.
     pub(crate) replicas: u32,
     /// `None` is Recreate, else maxSurge and maxUnavailable.
-    pub(crate) rolling: Option<(&'static str, &'static str)>,
+    pub(crate) rolling: Option<(String, String)>,
     /// Requests per second.
     pub(crate) rate: u32,
     /// The requests.
@@ -162,6 +185,14 @@ pub(crate) struct Case {
     pub(crate) drain_deadline_ms: u64,
     /// After this much of the rollout some pod's process is killed.
     pub(crate) kill_after: Option<Duration>,
+    /// Whether the containers have a memory limit, so that such a kill is one for want of memory.
+    pub(crate) memory_limit: bool,
+    /// How long the close of an idle connection is on its way, milliseconds.
+    pub(crate) close_travel_ms: u64,
+    /// From the signal to the safety timer, milliseconds, where it is not the usual one.
+    pub(crate) safety_ms: Option<u64>,
+    /// From the start of `ready-too-early` to its listener, milliseconds.
+    pub(crate) listen_delay_ms: u64,
     /// The liveness probe asks for a path that is not there.
     pub(crate) broken_liveness: bool,
     /// Whether the analyzer may see the logs.
@@ -178,6 +209,10 @@ impl Case {
         let server = pick(rng, SERVERS);
         let grace = log_uniform(rng, 2.0, 30.0).round() as u64;
         let rate = log_uniform(rng, 5.0, 500.0).round() as u32;
+        let replicas = rng.random_range(1..=8);
+        let front_end = pick(rng, &["l4", "http"]);
+        let race = race(rng, server, front_end, replicas);
+        let rate = race.as_ref().map_or(rate, |r| r.rate);
         let lag_ms = lag(rng);
         let drain_delay_ms = drain_delay(rng, lag_ms.1);
         let readiness = readiness(rng, server);
@@ -185,21 +220,31 @@ impl Case {
             seed,
             index,
             server,
-            front_end: pick(rng, &["l4", "http"]),
-            replicas: rng.random_range(1..=8),
+            front_end: front_end.to_owned(),
+            replicas,
             rolling: rolling(rng),
             rate,
-            mix: mix(rng, server.as_str(), rate, grace),
+            mix: match &race {
+                Some(race) => race.mix.clone(),
+                None => mix(rng, server.as_str(), rate, grace),
+            },
             grace,
             pre_stop: pre_stop(rng, grace),
             lag_ms,
             readiness,
-            keep_alive_ms: keep_alive(rng, server),
+            keep_alive_ms: race
+                .as_ref()
+                .map_or_else(|| keep_alive(rng, server), |r| r.keep_alive_ms),
+            close_travel_ms: race.map_or(0, |r| r.close_travel_ms),
             drain_delay_ms,
             drain_deadline_ms: drain_deadline(rng, server, grace, drain_delay_ms),
             kill_after: rng
                 .random_ratio(1, 6)
                 .then(|| Duration::from_millis(rng.random_range(0..12_000))),
+            memory_limit: rng.random_bool(0.5),
+            safety_ms: (server.is("forced-exit") && rng.random_bool(0.7))
+                .then(|| (grace as f64 * 1000.0 * rng.random_range(0.2..0.9)) as u64),
+            listen_delay_ms: rng.random_range(500..6000),
             broken_liveness: rng.random_ratio(1, 15),
             logs: rng.random_bool(0.5),
             pod_header: !rng.random_ratio(1, 3),
@@ -219,9 +264,12 @@ impl Case {
         let readiness = self
             .readiness
             .map_or("none".to_owned(), |(p, t)| format!("{p}x{t}"));
-        let rolling = self.rolling.map_or("Recreate".to_owned(), |(s, u)| {
-            format!("surge {s} unavailable {u}")
-        });
+        let rolling = self
+            .rolling
+            .as_ref()
+            .map_or("Recreate".to_owned(), |(s, u)| {
+                format!("surge {s} unavailable {u}")
+            });
         let mut words = format!(
             "{} {} x{} {rolling} {}/s grace {} preStop {pre_stop} lag {}..{} readiness {readiness} keep-alive {} drain {}+{}",
             self.server.as_str(),
@@ -238,6 +286,11 @@ impl Case {
         for (said, is) in [
             (" background", self.mix.has_background()),
             (" kill", self.kill_after.is_some()),
+            (
+                " memory-limit",
+                self.kill_after.is_some() && self.memory_limit,
+            ),
+            (" race", self.close_travel_ms > 0),
             (" broken-liveness", self.broken_liveness),
             (" no-logs", !self.logs),
             (" no-header", !self.pod_header),
@@ -267,7 +320,7 @@ fn lag(rng: &mut StdRng) -> (u64, u64) {
     (ends.0.min(ends.1), ends.0.max(ends.1))
 }
 
-fn rolling(rng: &mut StdRng) -> Option<(&'static str, &'static str)> {
+fn rolling(rng: &mut StdRng) -> Option<(String, String)> {
     if rng.random_ratio(1, 12) {
         return None;
     }
@@ -279,7 +332,7 @@ fn rolling(rng: &mut StdRng) -> Option<(&'static str, &'static str)> {
         (_, 8) => "50%",
         _ => "100%",
     };
-    Some((surge, unavailable))
+    Some((surge.to_owned(), unavailable.to_owned()))
 }
 
 fn readiness(rng: &mut StdRng, server: Server) -> Option<(u64, u64)> {

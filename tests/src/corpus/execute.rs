@@ -15,6 +15,9 @@ use super::manifest;
 use super::truth;
 use crate::descendants;
 
+/// What was drawn, so that a kept run can be scored again when the draw is another.
+pub(crate) const CASE: &str = "case.json";
+
 /// A run that takes longer is ended.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
 
@@ -57,6 +60,8 @@ pub(crate) fn execute(case: &Case, program: &Path, folders: &Folders) -> Result<
     write("manifest.yaml", manifest::manifest(case, &truth))?;
     write("scenario.yaml", manifest::scenario(case))?;
     write("case.txt", format!("{}\n", case.words()))?;
+    let json = serde_json::to_string_pretty(case).map_err(|e| e.to_string())?;
+    write(CASE, json)?;
     let output = File::create(folders.root().join("output.txt")).map_err(|e| e.to_string())?;
     let errors = output.try_clone().map_err(|e| e.to_string())?;
     let mut child = Command::new(program)

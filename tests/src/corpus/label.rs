@@ -89,26 +89,47 @@ pub(crate) fn label(case: &Case, truth: &Truth, met: &Met<'_>) -> Verdict {
         }
         (How::Late, Some(Background::Deadline)) => return Verdict::Is(is("background", None)),
         (How::Unclear(why), _) => return Verdict::Undecided(why),
-        (How::NoEndpoint, _) => return Verdict::Is(no_endpoints(truth, met.at)),
+        (How::NoEndpoint, _) => {
+            return Verdict::Is(no_endpoints(case, truth, met.at).seen_through(case, truth, met));
+        }
         _ => {}
     }
     let Some(pod) = met.pod.as_ref().and_then(|p| truth.pods.get(p)) else {
         return Verdict::Undecided("the pod is not in the sandbox's log");
     };
     let verdict = match met.how {
-        How::Refused => refused(case, truth, pod, met),
+        How::Refused => refused(case, pod, met),
         How::Cut => cut(case, pod, met),
         How::Answered(500) => answered_500(pod, met),
         How::Late => late(case, pod, met),
         _ => Verdict::Undecided("a status that nobody drew"),
     };
     match verdict {
-        Verdict::Is(label) if label.cause == "crash" => Verdict::Is(Label {
-            veiled: killed_as_it_was_deleted(pod),
-            ..label
-        }),
+        Verdict::Is(label)
+            if matches!(label.cause, "crash" | "oom_kill") && killed_as_it_was_deleted(pod) =>
+        {
+            Verdict::Is(Label {
+                veiled: true,
+                ..label
+            })
+        }
+        // Before the rollout nobody sees that the pods are new.
+        Verdict::Is(label) if label.cause == "ready_too_early" && before_rollout(truth, met.at) => {
+            Verdict::Is(label.also("background"))
+        }
+        Verdict::Is(label) if met.how == How::Refused => {
+            Verdict::Is(label.seen_through(case, truth, met))
+        }
         other => other,
     }
+}
+
+fn before_rollout(truth: &Truth, at: RunOffset) -> bool {
+    let deletions = truth.pods.values().filter_map(|p| p.deleted);
+    deletions
+        .map(|(t, _)| t)
+        .min()
+        .is_none_or(|first| at < first)
 }
 
 fn killed_as_it_was_deleted(pod: &PodTruth) -> bool {
@@ -122,16 +143,18 @@ fn killed_as_it_was_deleted(pod: &PodTruth) -> bool {
 }
 
 /// No endpoint at all. Where a crash or a failed probe left none, that is as true.
-fn no_endpoints(truth: &Truth, at: RunOffset) -> Label {
+fn no_endpoints(case: &Case, truth: &Truth, at: RunOffset) -> Label {
     let mut label = is("no_endpoints", None);
     for pod in truth.pods.values() {
         for (i, run) in pod.runs.iter().enumerate() {
-            let Some((ended, _)) = run.exited.filter(|(e, _)| *e <= at) else {
+            let stopped = run.stopping.filter(|_| run.is_restart()).map(|(t, _)| t);
+            let ended = stopped.or(run.exited.map(|(t, _)| t));
+            let Some(ended) = ended.filter(|t| *t <= at) else {
                 continue;
             };
             let again = pod.runs.get(i + 1).and_then(|r| r.ledger.step("listening"));
             let missed = again.is_none_or(|t| t.plus_nanos(15 * SECOND) >= at);
-            let cause = by_itself(run);
+            let cause = by_itself(case, run);
             if let Some(cause) = cause
                 && missed
                 && at.nanos_since(ended) < 60 * SECOND
@@ -145,9 +168,10 @@ fn no_endpoints(truth: &Truth, at: RunOffset) -> Label {
 }
 
 /// The cause of a container's end, where it was not its pod's deletion.
-fn by_itself(run: &ContainerRun) -> Option<&'static str> {
+fn by_itself(case: &Case, run: &ContainerRun) -> Option<&'static str> {
     if run.killed_by_us.is_some() {
-        return Some("crash");
+        let memory = case.memory_limit;
+        return Some(if memory { "oom_kill" } else { "crash" });
     }
     if run.is_restart() {
         return Some("liveness_kill");
@@ -168,24 +192,26 @@ fn by_itself(run: &ContainerRun) -> Option<&'static str> {
     }
 }
 
-fn refused(case: &Case, truth: &Truth, pod: &PodTruth, met: &Met<'_>) -> Verdict {
+fn refused(case: &Case, pod: &PodTruth, met: &Met<'_>) -> Verdict {
     let at = met.at;
     let Some((i, run)) = pod.run_at(at.plus_nanos(SLACK)) else {
         return Verdict::Is(is("ready_too_early", None));
     };
     let listening = run.ledger.step("listening");
     if listening.is_none_or(|t| t > at) {
-        return Verdict::Is(match pod.runs[..i].last().and_then(by_itself) {
-            Some(cause) => is(cause, None),
-            None => is("ready_too_early", None),
-        });
+        return Verdict::Is(
+            match pod.runs[..i].last().and_then(|r| by_itself(case, r)) {
+                Some(cause) => is(cause, None),
+                None => is("ready_too_early", None),
+            },
+        );
     }
     let closed = run
         .ledger
         .step("refusing")
         .filter(|t| *t <= at.plus_nanos(SLACK));
     let gone = run.is_over(at.plus_nanos(SLACK)) || (closed.is_none() && ending(run, at));
-    if let Some(cause) = by_itself(run)
+    if let Some(cause) = by_itself(case, run)
         && ((gone && closed.is_none()) || run.is_restart())
     {
         return Verdict::Is(is(cause, None));
@@ -203,14 +229,32 @@ fn refused(case: &Case, truth: &Truth, pod: &PodTruth, met: &Met<'_>) -> Verdict
     if met.fallback {
         return Verdict::Is(is("no_endpoints", None).also(label.cause));
     }
-    let none_ready = truth.ready.iter().rfind(|(t, _)| *t <= at);
-    if none_ready.is_some_and(|(_, ready)| *ready == 0) {
-        return Verdict::Is(label.also("no_endpoints"));
-    }
     Verdict::Is(label)
 }
 
+/// Whether the Service had no ready endpoint at some time from `from` to `to`.
+fn none_ready(truth: &Truth, from: RunOffset, to: RunOffset) -> bool {
+    let at_first = truth.ready.iter().rfind(|(t, _)| *t <= from);
+    let later = truth.ready.iter().filter(|(t, _)| *t > from && *t <= to);
+    at_first
+        .into_iter()
+        .chain(later)
+        .any(|(_, ready)| *ready == 0)
+}
+
 impl Label {
+    /// While the Service has no ready endpoint that is as true a cause. Behind `l4` a client cannot tell a closed port
+    /// from no endpoint, and no observer knows how long the front end takes to learn that there is one again.
+    fn seen_through(mut self, case: &Case, truth: &Truth, met: &Met<'_>) -> Self {
+        if none_ready(truth, met.at, met.at) && !self.accepts("no_endpoints") {
+            self.also.push("no_endpoints");
+        }
+        let lag = i64::try_from(case.lag_ms.1).unwrap_or(0) * MS;
+        let late = met.at.plus_nanos(-lag - SECOND);
+        self.veiled |= case.front_end == "l4" && none_ready(truth, late, met.at);
+        self
+    }
+
     /// What a connection meets that comes after an end with this cause.
     fn after_the_end(self) -> Self {
         match self.cause {
@@ -238,7 +282,7 @@ fn cut(case: &Case, pod: &PodTruth, met: &Met<'_>) -> Verdict {
     let before = pod.runs.iter().rfind(|r| r.is_over(met.connected));
     let ledger = &run.ledger;
     let came = |step: &str| ledger.step(step).filter(|t| *t <= met.at.plus_nanos(SLACK));
-    if let Some(cause) = by_itself(run)
+    if let Some(cause) = by_itself(case, run)
         && (run.is_over(met.at.plus_nanos(SLACK)) || ending(run, met.at) || run.is_restart())
     {
         return Verdict::Is(is(cause, None));
@@ -265,7 +309,10 @@ fn cut(case: &Case, pod: &PodTruth, met: &Met<'_>) -> Verdict {
             _ => label,
         });
     }
-    if let Some(cause) = before.and_then(by_itself).filter(|_| met.reused) {
+    if let Some(cause) = before
+        .and_then(|r| by_itself(case, r))
+        .filter(|_| met.reused)
+    {
         return Verdict::Is(is(cause, None));
     }
     let kept = met.reused && case.keep_alive_ms < 60_000;

@@ -13,7 +13,7 @@ pub(crate) fn manifest(case: &Case, ledgers: &Path) -> String {
     let mut text = String::from(
         "apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec:\n  selector: { app: web }\n  ports: [{ name: http, port: 80, targetPort: http }]\n---\n",
     );
-    let strategy = match case.rolling {
+    let strategy = match &case.rolling {
         None => "{ type: Recreate }".to_owned(),
         Some((surge, unavailable)) => format!(
             "{{ type: RollingUpdate, rollingUpdate: {{ maxSurge: {surge}, maxUnavailable: {unavailable} }} }}"
@@ -31,6 +31,9 @@ pub(crate) fn manifest(case: &Case, ledgers: &Path) -> String {
     );
     for (name, value) in environment(case, ledgers) {
         let _ = writeln!(text, "            - {{ name: {name}, value: {value:?} }}");
+    }
+    if case.memory_limit {
+        text += "          resources: { limits: { memory: 256Mi } }\n";
     }
     text + &probes(case) + &pre_stop(case)
 }
@@ -55,9 +58,16 @@ fn environment(case: &Case, ledgers: &Path) -> Vec<(&'static str, String)> {
         ("KEEP_ALIVE_MS", case.keep_alive_ms.to_string()),
         ("DRAIN_DELAY_MS", case.drain_delay_ms.to_string()),
         ("DRAIN_DEADLINE_MS", case.drain_deadline_ms.to_string()),
+        ("CLOSE_TRAVEL_MS", case.close_travel_ms.to_string()),
     ];
     match case.server.as_str() {
-        "ready-too-early" => env.push(("HEALTH_PORT", HEALTH_PORT.to_string())),
+        "ready-too-early" => {
+            env.push(("HEALTH_PORT", HEALTH_PORT.to_string()));
+            env.push(("LISTEN_DELAY_MS", case.listen_delay_ms.to_string()));
+        }
+        "forced-exit" => {
+            env.extend(case.safety_ms.map(|ms| ("SAFETY_MS", ms.to_string())));
+        }
         // Different for each case, the same for each pod of it.
         "crash" => env.push((
             "CRASH_AFTER_MS",

@@ -3,31 +3,33 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::draw::log_uniform;
+use serde::{Deserialize, Serialize};
+
+use super::draw::{Server, log_uniform};
 
 /// One kind of request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Asked {
     /// Its name in the scenario.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// `get` or `post`.
-    pub(crate) method: &'static str,
+    pub(crate) method: String,
     /// Path and query.
     pub(crate) path: String,
     /// Its share.
     pub(crate) weight: u32,
     /// `reused` or `new`.
-    pub(crate) connections: &'static str,
+    pub(crate) connections: String,
     /// Its deadline, milliseconds.
     pub(crate) deadline_ms: u64,
     /// The statuses that it expects.
-    pub(crate) expect: &'static str,
+    pub(crate) expect: String,
     /// What always goes wrong with it.
     pub(crate) background: Option<Background>,
 }
 
 /// An error that is there without any rollout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Background {
     /// This status.
     Status(u16),
@@ -36,7 +38,7 @@ pub(crate) enum Background {
 }
 
 /// The requests.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mix(pub(crate) Vec<Asked>);
 
 impl Mix {
@@ -79,7 +81,7 @@ pub(super) fn mix(rng: &mut StdRng, server: &str, rate: u32, grace: u64) -> Mix 
     }
     if rng.random_bool(0.3) {
         let mut jobs = asked("jobs", "/jobs?ms=5", 1, "reused", 10_000);
-        (jobs.method, jobs.expect) = ("post", "202");
+        (jobs.method, jobs.expect) = ("post".to_owned(), "202".to_owned());
         all.push(jobs);
     }
     let needed = matches!(server, "overrun" | "same-deadline");
@@ -92,21 +94,56 @@ pub(super) fn mix(rng: &mut StdRng, server: &str, rate: u32, grace: u64) -> Mix 
     Mix(all)
 }
 
-fn asked(
-    name: &'static str,
-    path: &str,
-    weight: u32,
-    connections: &'static str,
-    deadline_ms: u64,
-) -> Asked {
+/// A load under which the server's keep-alive timeout and the client's next request race each other.
+#[derive(Debug, Clone)]
+pub(super) struct Race {
+    pub(super) mix: Mix,
+    pub(super) rate: u32,
+    pub(super) keep_alive_ms: u64,
+    pub(super) close_travel_ms: u64,
+}
+
+/// Draws one, for most of `short-keepalive`.
+pub(super) fn race(
+    rng: &mut StdRng,
+    server: Server,
+    front_end: &str,
+    replicas: u32,
+) -> Option<Race> {
+    if server.as_str() != "short-keepalive" || rng.random_ratio(1, 4) {
+        return None;
+    }
+    let rate = rng.random_range(5..=12);
+    let fresh = rng.random_range(2 * rate..4 * rate);
+    let all = vec![
+        asked("home", "/", 1, "reused", 10_000),
+        asked("fresh", "/", fresh, "new", 10_000),
+        asked("work", "/work?ms=200", 1, "reused", 10_000),
+    ];
+    // Slots between two requests on one connection: every second of the kept ones, or every turn of the ingress.
+    let slots = match front_end {
+        "http" => replicas,
+        _ => (fresh + 2) / 2,
+    };
+    let gap_ms = u64::from(slots) * 1000 / u64::from(rate);
+    let close_travel_ms = rng.random_range(20..=150);
+    Some(Race {
+        mix: Mix(all),
+        rate,
+        keep_alive_ms: gap_ms.saturating_sub(close_travel_ms / 2).max(100),
+        close_travel_ms,
+    })
+}
+
+fn asked(name: &str, path: &str, weight: u32, connections: &str, deadline_ms: u64) -> Asked {
     Asked {
-        name,
-        method: "get",
+        name: name.to_owned(),
+        method: "get".to_owned(),
         path: path.to_owned(),
         weight,
-        connections,
+        connections: connections.to_owned(),
         deadline_ms,
-        expect: "200",
+        expect: "200".to_owned(),
         background: None,
     }
 }

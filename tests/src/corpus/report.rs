@@ -140,8 +140,8 @@ fn coverage(score: &Score, text: &mut String) {
     let mut causes: Vec<&String> = score.bursts.keys().map(|(cause, _)| cause).collect();
     causes.dedup();
     for cause in causes {
-        let n = |front_end| {
-            let key = (cause.clone(), front_end);
+        let n = |front_end: &str| {
+            let key = (cause.clone(), front_end.to_owned());
             score.bursts.get(&key).copied().unwrap_or(0)
         };
         let _ = writeln!(text, "| `{cause}` | {} | {} |", n("l4"), n("http"));

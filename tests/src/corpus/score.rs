@@ -63,7 +63,7 @@ pub(crate) struct Score {
     /// Confidence in tenths: requests, right ones, sum of confidences.
     pub(crate) calibration: BTreeMap<u8, (u64, u64, f64)>,
     /// Bursts (one a run and pod at least) by true cause, with its face, and front end.
-    pub(crate) bursts: BTreeMap<(String, &'static str), u64>,
+    pub(crate) bursts: BTreeMap<(String, String), u64>,
     /// Wrong verdicts.
     pub(crate) wrong: BTreeMap<Wrong, Vec<Example>>,
     /// Examples of requests that the witnesses do not decide.
@@ -111,7 +111,10 @@ impl Score {
             }
         }
         for (cause, pods) in scored.seen {
-            *self.bursts.entry((cause, case.front_end)).or_default() += pods.len() as u64;
+            *self
+                .bursts
+                .entry((cause, case.front_end.clone()))
+                .or_default() += pods.len() as u64;
         }
         scored.bad
     }

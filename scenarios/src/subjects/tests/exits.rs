@@ -107,6 +107,19 @@ fn forced_exit_ends_with_1_by_its_safety_timer() {
 }
 
 #[test]
+fn a_safety_timer_of_its_own_ends_a_drain_that_waits_for_requests() {
+    let wait = [("DRAIN_DELAY_MS", "1"), ("DRAIN_DEADLINE_MS", "60000")];
+    let mut subject = start("forced-exit", &[wait[0], wait[1], ("SAFETY_MS", "300")]);
+    let mut client = subject.connect();
+    client.send("GET", "/work?ms=60000");
+    subject.wait_for_received("/work?ms=60000", 1);
+    subject.terminate();
+    client.expect_end();
+    assert_eq!(subject.exit_code(), 1);
+    assert_eq!(subject.wait_for_event("exit")["cut"], 1);
+}
+
+#[test]
 fn unawaited_cleanup_exits_0_without_its_last_words() {
     let mut subject = start("unawaited-cleanup", &[]);
     let mut client = subject.connect();
@@ -130,6 +143,20 @@ fn short_keepalive_closes_a_connection_that_is_idle_for_its_timeout() {
     client.expect_end();
     let idle = answered.elapsed();
     assert!((100..2000).contains(&idle.as_millis()), "{idle:?}");
+}
+
+#[test]
+fn a_request_that_meets_a_close_on_its_way_is_reset_and_never_read() {
+    let slow = [("KEEP_ALIVE_MS", "100"), ("CLOSE_TRAVEL_MS", "3000")];
+    let subject = start("short-keepalive", &slow);
+    let mut client = subject.connect();
+    assert_eq!(client.get("/").unwrap().status, 200);
+    // The server closes after 100 ms; the client would see it after 3 s.
+    std::thread::sleep(Duration::from_millis(800));
+    client.send("GET", "/late");
+    client.expect_end();
+    let ledger = subject.ledger();
+    assert!(!ledger.iter().any(|l| l.contains("/late")), "{ledger:?}");
 }
 
 #[test]
