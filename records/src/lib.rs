@@ -12,7 +12,7 @@ mod request;
 mod run;
 
 pub use clock::{Interval, RunClock, RunOffset};
-pub use disk::{ReadError, RecordingWriter, WriteError};
+pub use disk::{ReadError, RecordingWriter, WriteError, requests_parquet};
 pub use observation::{
     ClockSample, Gap, LogRecord, LogSource, ObjectKind, StageEvent, StageRecord, WatchRecord,
     WatchType, marks,

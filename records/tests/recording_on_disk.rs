@@ -192,3 +192,68 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_file_that_is_missing_or_changed_after_the_run_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("a.rollscope");
+    let writer = RecordingWriter::create(&dir, &run()).unwrap();
+    writer.request(request(0));
+    let end = RunEnd {
+        at: RunOffset(9),
+        how: EndKind::Completed,
+        reason: None,
+    };
+    let ended = RunRecord {
+        end: Some(end),
+        ..run()
+    };
+    writer.finish(Some(&Default::default()), &ended).unwrap();
+    assert_eq!(Recording::open(&dir).unwrap().losses, []);
+    let files: Vec<_> = fs::read_dir(&dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    assert_eq!(files.len(), 9, "{files:?}");
+    for file in files {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        let whole = fs::read(&file).unwrap();
+        let told = |what: &str| {
+            let read = Recording::open(&dir).unwrap();
+            assert!(
+                read.losses.iter().any(|l| l.file == name),
+                "{what} {name} was not noticed"
+            );
+        };
+        if name != "run.json" {
+            fs::remove_file(&file).unwrap();
+            told("removed");
+        }
+        if name != "checksums.json" {
+            fs::write(&file, [&whole[..], b" \n"].concat()).unwrap();
+            told("appended to");
+        }
+        fs::write(&file, &whole).unwrap();
+    }
+}
+
+#[test]
+fn log_lines_are_recorded_without_the_secrets_that_the_run_knows() {
+    let dir = tempfile::tempdir().unwrap();
+    let secrets = vec!["open-sesame".to_owned(), "a".to_owned()];
+    let writer = RecordingWriter::create_without(secrets, dir.path(), &run()).unwrap();
+    let source = LogSource::Exec {
+        stage: 0,
+        stream: "stdout".into(),
+    };
+    let line = "the password is open-sesame, always".to_owned();
+    writer.log(LogRecord {
+        at: RunOffset(1),
+        source,
+        timestamp: None,
+        line,
+    });
+    writer.finish(None, &run()).unwrap();
+    let read = Recording::open(dir.path()).unwrap();
+    assert_eq!(read.logs[0].line, "the password is redacted, always");
+}

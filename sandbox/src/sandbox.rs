@@ -211,11 +211,10 @@ impl Parts {
     }
 }
 
+/// The manifest's folder, absolute: processes start in it from other folders.
 fn folder_of(manifest: &Path) -> PathBuf {
-    match manifest.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
-    }
+    let manifest = std::path::absolute(manifest).unwrap_or_else(|_| manifest.to_owned());
+    manifest.parent().unwrap_or(Path::new("/")).to_owned()
 }
 
 /// Creates the namespaces and Services. The names of the Services that select the workload.

@@ -64,7 +64,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The folder is not a recording.
-    #[error("{path} is not a recording: it has no run.json (give the folder that ends in .rollscope)", path = .0.display())]
+    #[error("{path} is not a recording: it has no run.json with a format version (give the folder that ends in .rollscope)", path = .0.display())]
     NotARecording(PathBuf),
     /// `run.json` is not what it should be.
     #[error("{path} cannot be understood: {source}", path = .path.display())]

@@ -5,7 +5,7 @@
 //! | `run.json` | [`RunRecord`](crate::RunRecord): format version, clock anchor, target, gate, scenario without secrets; written at the start and again at the end |
 //! | `requests.arrows`, `connections.arrows` | rows while the run goes on: an Arrow IPC stream, a batch at most every quarter of a second, with the batches' checksums in `*.arrows.crc` |
 //! | `requests.parquet`, `connections.parquet` | the same rows once the run has ended; they replace the streams |
-//! | `checksums.json` | CRC-32 of the Parquet files |
+//! | `checksums.json` | CRC-32 of every other file, written last |
 //! | `watch.jsonl` | [`WatchRecord`](crate::WatchRecord) a line: watch events with receive offsets, and gaps |
 //! | `logs.jsonl` | [`LogRecord`](crate::LogRecord) a line |
 //! | `stages.jsonl` | [`StageRecord`](crate::StageRecord) a line |
@@ -17,6 +17,7 @@
 //! A reader accepts a cut last line or batch and lists in [`Recording::losses`](crate::Recording) what it could not
 //! read. A newer format version than its own it refuses.
 
+mod checksums;
 mod columns;
 mod error;
 mod parquet;
@@ -25,4 +26,5 @@ mod stream;
 mod writer;
 
 pub use error::{ReadError, WriteError};
+pub use parquet::requests_parquet;
 pub use writer::RecordingWriter;

@@ -6,16 +6,29 @@ use polars::prelude::*;
 
 use super::columns::Row;
 use super::{ReadError, WriteError};
+use crate::RequestRecord;
 
-/// Writes all rows into one file; returns the CRC-32 of its bytes.
-pub(crate) fn write<R: Row>(dir: &Path, rows: &[R]) -> Result<u32, WriteError> {
+/// Writes all rows into one file.
+pub(crate) fn write<R: Row>(dir: &Path, rows: &[R]) -> Result<(), WriteError> {
+    WriteError::write_whole(&dir.join(format!("{}.parquet", R::FILE)), &encode(rows)?)
+}
+
+/// Requests as the bytes of a Parquet file, a row each, as they lie in a recording that has ended.
+///
+/// # Errors
+///
+/// [`WriteError::Encode`] when the rows cannot be encoded.
+pub fn requests_parquet(requests: &[RequestRecord]) -> Result<Vec<u8>, WriteError> {
+    encode(requests)
+}
+
+fn encode<R: Row>(rows: &[R]) -> Result<Vec<u8>, WriteError> {
     let mut bytes = Vec::new();
     ParquetWriter::new(&mut bytes)
         .with_compression(ParquetCompression::Zstd(None))
         .set_parallel(false)
         .finish(&mut R::to_frame(rows)?)?;
-    WriteError::write_whole(&dir.join(format!("{}.parquet", R::FILE)), &bytes)?;
-    Ok(crc32fast::hash(&bytes))
+    Ok(bytes)
 }
 
 /// Reads all rows, if the file's bytes have that checksum.

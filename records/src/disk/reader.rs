@@ -1,11 +1,11 @@
 //! Reads a recording, also one that was cut.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::checksums::{self, Checksums};
 use super::columns::Row;
 use super::{ReadError, parquet, stream};
 use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, WatchRecord};
@@ -15,8 +15,9 @@ impl Recording {
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
         let mut recording = Self::new(read_run(dir)?);
         let mut losses = Vec::new();
-        recording.requests = rows(dir, &mut losses)?;
-        recording.connections = rows(dir, &mut losses)?;
+        let sums = checksums::check(dir, &recording.run, &mut losses);
+        recording.requests = rows(dir, &sums, &mut losses)?;
+        recording.connections = rows(dir, &sums, &mut losses)?;
         recording.watch = lines(dir, "watch.jsonl", &mut losses)?;
         recording.logs = lines(dir, "logs.jsonl", &mut losses)?;
         recording.stages = lines(dir, "stages.jsonl", &mut losses)?;
@@ -55,6 +56,9 @@ fn read_run(dir: &Path) -> Result<RunRecord, ReadError> {
     };
     let raw: Value = serde_json::from_slice(&bytes).map_err(misread)?;
     let found = raw["format_version"].as_u64().unwrap_or(0);
+    if found == 0 {
+        return Err(ReadError::NotARecording(dir.to_owned()));
+    }
     if found > u64::from(FORMAT_VERSION) {
         return Err(ReadError::TooNew {
             path: dir.to_owned(),
@@ -66,20 +70,10 @@ fn read_run(dir: &Path) -> Result<RunRecord, ReadError> {
 }
 
 /// The rows from the Parquet file if there is a good one, else from the stream.
-fn rows<R: Row>(dir: &Path, losses: &mut Vec<Loss>) -> Result<Vec<R>, ReadError> {
+fn rows<R: Row>(dir: &Path, sums: &Checksums, losses: &mut Vec<Loss>) -> Result<Vec<R>, ReadError> {
     let name = format!("{}.parquet", R::FILE);
     if dir.join(&name).exists() {
-        let checksums = std::fs::read(dir.join("checksums.json")).unwrap_or_default();
-        let checksums: BTreeMap<String, u32> =
-            serde_json::from_slice(&checksums).unwrap_or_default();
-        if !checksums.contains_key(&name) && !dir.join(format!("{}.arrows", R::FILE)).exists() {
-            let what = "its checksum is missing: damage would not be noticed".to_owned();
-            losses.push(Loss {
-                file: name.clone(),
-                what,
-            });
-        }
-        match parquet::read(dir, checksums.get(&name).copied()) {
+        match parquet::read(dir, sums.get(&name).copied()) {
             Ok(rows) => return Ok(rows),
             Err(error) => losses.push(Loss {
                 file: name,

@@ -1,6 +1,5 @@
 //! Writes a recording while the run goes on: a thread of its own, so that nobody who records ever waits for a disk.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -11,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::WriteError;
 use super::columns::Row;
 use super::stream::{self, RowStream};
+use super::{WriteError, checksums};
+use crate::redact::REDACTED;
 use crate::{
     ClockSample, ConnectionRecord, GeneratorRecord, LogRecord, RequestRecord, RunRecord,
     StageRecord, WatchRecord,
@@ -21,6 +21,8 @@ use crate::{
 
 /// Rows of a batch. A batch is also written when its first row is this old: [`FLUSH`].
 const BATCH: usize = 8192;
+/// Shorter values than this are no secrets that could be told from ordinary text.
+const SECRET: usize = 6;
 /// The longest that a record stays in memory.
 const FLUSH: Duration = Duration::from_millis(250);
 
@@ -43,6 +45,7 @@ pub struct RecordingWriter {
 }
 
 struct Shared {
+    secrets: Vec<String>,
     thread: Mutex<Option<JoinHandle<()>>>,
     error: Mutex<Option<WriteError>>,
 }
@@ -58,6 +61,15 @@ impl std::fmt::Debug for RecordingWriter {
 impl RecordingWriter {
     /// Creates the folder `dir` (which must not hold a recording yet), writes `run.json` and starts the writer.
     pub fn create(dir: &Path, run: &RunRecord) -> Result<Self, WriteError> {
+        Self::create_without(Vec::new(), dir, run)
+    }
+
+    /// As [`create`](Self::create), for a run that knows secrets: log lines are recorded without these values.
+    pub fn create_without(
+        secrets: Vec<String>,
+        dir: &Path,
+        run: &RunRecord,
+    ) -> Result<Self, WriteError> {
         if dir.join("run.json").exists() {
             return Err(WriteError::Exists(dir.to_owned()));
         }
@@ -69,6 +81,7 @@ impl RecordingWriter {
         let files = Files::create(dir)?;
         let (records, inbox) = channel();
         let shared = Arc::new(Shared {
+            secrets: secrets.into_iter().filter(|s| s.len() >= SECRET).collect(),
             thread: Mutex::new(None),
             error: Mutex::new(None),
         });
@@ -114,8 +127,13 @@ impl RecordingWriter {
         self.send(Message::Watch(Box::new(record)));
     }
 
-    /// Records a log line.
-    pub fn log(&self, record: LogRecord) {
+    /// Records a log line, without the secrets that the run knows.
+    pub fn log(&self, mut record: LogRecord) {
+        for secret in &self.shared.secrets {
+            if record.line.contains(secret.as_str()) {
+                record.line = record.line.replace(secret.as_str(), REDACTED);
+            }
+        }
         self.send(Message::Log(record));
     }
 
@@ -175,23 +193,19 @@ impl RecordingWriter {
     }
 
     fn replace_streams(&self) -> Result<(), WriteError> {
-        let mut checksums = BTreeMap::new();
-        let requests = self.to_parquet::<RequestRecord>(|r| (r.scheduled, r.seq))?;
-        checksums.insert("requests.parquet", requests);
-        let connections = self.to_parquet::<ConnectionRecord>(|c| (c.started, c.id))?;
-        checksums.insert("connections.parquet", connections);
-        write_json(&self.dir.join("checksums.json"), &checksums)?;
+        self.to_parquet::<RequestRecord>(|r| (r.scheduled, r.seq))?;
+        self.to_parquet::<ConnectionRecord>(|c| (c.started, c.id))?;
         for name in [RequestRecord::FILE, ConnectionRecord::FILE] {
             let _ = std::fs::remove_file(self.dir.join(format!("{name}.arrows")));
             let _ = std::fs::remove_file(self.dir.join(format!("{name}.arrows.crc")));
         }
-        Ok(())
+        checksums::write(&self.dir)
     }
 
     fn to_parquet<R: Row>(
         &self,
         order: impl Fn(&R) -> (crate::RunOffset, u64),
-    ) -> Result<u32, WriteError> {
+    ) -> Result<(), WriteError> {
         let mut losses = Vec::new();
         let mut rows: Vec<R> =
             stream::read(&self.dir, &mut losses).map_err(|e| WriteError::Io {
@@ -219,7 +233,7 @@ impl Shared {
     }
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), WriteError> {
+pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), WriteError> {
     let io = |source| WriteError::Io {
         path: path.to_owned(),
         source,
