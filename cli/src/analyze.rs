@@ -3,34 +3,24 @@
 use std::path::Path;
 
 use rollscope_analyzer::VerdictOutcome;
-use rollscope_records::Recording;
 
-use crate::args::AnalyzeArgs;
+use crate::args::{AnalyzeArgs, OutputArgs};
 use crate::exit::{Exit, Failure};
-use crate::terminal;
-
-/// Width of the closing summary where there is no terminal to ask.
-const WIDTH: usize = 100;
+use crate::{report, terminal};
 
 /// Makes the reports of a recording again. The exit code is the verdict's.
 pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<Exit, Failure> {
-    let beside = args
-        .recording
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty());
-    let out = args.out.as_deref().or(beside).unwrap_or(Path::new("."));
-    report(&args.recording, out)
+    let out = report::folder(args.out.as_deref(), &args.recording);
+    verdict(&args.recording, out, &args.output)
 }
 
-/// Analyses the recording, writes the reports into `out` and prints the closing summary.
-pub(crate) fn report(recording: &Path, out: &Path) -> Result<Exit, Failure> {
-    let recording = Recording::open(recording).map_err(Failure::usage)?;
-    let analysis = rollscope_analyzer::analyze(&recording);
-    let paths = rollscope_reports::write_reports(out, &analysis, &recording)
-        .map_err(Failure::environment)?;
-    let timeline = paths.timeline.display().to_string();
-    let summary = rollscope_reports::summary(&analysis, &timeline, WIDTH, terminal::colours());
-    terminal::result(&summary);
+/// Analyses the recording, writes the reports into `out`, and tells the verdict: on the terminal, in the job's
+/// annotations where this runs on GitHub, and by the exit code.
+pub(crate) fn verdict(recording: &Path, out: &Path, output: &OutputArgs) -> Result<Exit, Failure> {
+    let analysis = report::write(recording, out, output)?;
+    if terminal::on_github() {
+        terminal::github(&rollscope_reports::github_annotations(&analysis));
+    }
     Ok(match analysis.verdict.outcome {
         VerdictOutcome::Passed => Exit::Passed,
         VerdictOutcome::GateFailed => Exit::GateFailed,

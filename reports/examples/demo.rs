@@ -5,7 +5,7 @@ mod sample;
 
 use std::path::PathBuf;
 
-use rollscope_reports::{summary, write_reports};
+use rollscope_reports::{Format, summary, write_reports};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
@@ -16,10 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("large") => sample::early_close(100_000),
         _ => sample::early_close(4_400),
     };
-    let paths = write_reports(&dir, &analysis, &recording)?;
-    print!(
-        "{}",
-        summary(&analysis, &paths.timeline.display().to_string(), 100, false)
-    );
+    write_reports(&dir, &Format::ALL, &analysis, &recording)?;
+    let timeline = dir.join("timeline.html").display().to_string();
+    print!("{}", summary(&analysis, &timeline, 100, false));
     Ok(())
 }

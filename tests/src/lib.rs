@@ -2,12 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 pub mod corpus;
+mod golden;
 mod ledger;
 mod processes;
 mod program;
 mod schema;
 pub mod transitions;
 
+pub use golden::{golden_cases, golden_recording};
 pub use ledger::{Ledgers, PodLedger};
 pub use processes::{descendants, wait_until, wait_until_gone};
 pub use program::{Finished, Workdir};

@@ -70,7 +70,9 @@ fn only_the_edges_know_their_libraries() {
             "tokio",
             &["loadgen", "collector", "sandbox", "scenarios", "cli"],
         ),
-        ("clap", &["cli"]),
+        ("clap", &["cli", "tests"]),
+        ("plotters", &["reports"]),
+        ("quick-junit", &["reports"]),
     ];
     let dependencies = direct_dependencies();
     for (library, may) in owners {
