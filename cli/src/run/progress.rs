@@ -30,7 +30,7 @@ impl Display {
     pub(super) fn new(clock: RunClock, planned_rate: f64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(1);
-            if let Ok(style) = ProgressStyle::with_template("{bar:20} {wide_msg}") {
+            if let Ok(style) = ProgressStyle::with_template("{bar:20} {prefix}\n{wide_msg}") {
                 bar.set_style(style);
             }
             bar
@@ -69,7 +69,10 @@ impl Display {
         }
         let now = self.clock.now();
         let elapsed = progress.elapsed(now);
-        let text = line(progress, stats, elapsed, self.planned_rate);
+        let (stage, traffic) = (
+            stage(progress, elapsed),
+            traffic(progress, stats, self.planned_rate),
+        );
         match &self.bar {
             Some(bar) => {
                 bar.set_length(
@@ -78,13 +81,16 @@ impl Display {
                         .max(1),
                 );
                 bar.set_position(u64::try_from(elapsed.as_millis()).unwrap_or(0));
-                bar.set_message(text);
+                bar.set_prefix(stage);
+                bar.set_message(traffic);
             }
-            None => self.draw_line(progress, stats, text, elapsed),
+            None => {
+                self.draw_line(progress, stats, &format!("{stage} | {traffic}"), elapsed);
+            }
         }
     }
 
-    fn draw_line(&self, progress: &Progress, stats: &LoadStats, text: String, elapsed: Duration) {
+    fn draw_line(&self, progress: &Progress, stats: &LoadStats, text: &str, elapsed: Duration) {
         let state = format!(
             "{} {:?} {:?}",
             progress.stage, progress.last_mark, progress.pods
@@ -92,36 +98,37 @@ impl Display {
         let state = format!("{state} {}", stats.failed > 0);
         let mut last = self.last_line.borrow_mut();
         if last.0 != state || elapsed.saturating_sub(last.1) >= LINE_EVERY {
-            terminal::note(&text);
+            terminal::note(text);
             *last = (state, elapsed);
         }
     }
 }
 
-fn line(progress: &Progress, stats: &LoadStats, elapsed: Duration, planned_rate: f64) -> String {
+fn stage(progress: &Progress, elapsed: Duration) -> String {
+    let mark = progress
+        .last_mark
+        .as_deref()
+        .map_or_else(String::new, |m| format!(" ({m})"));
+    format!(
+        "{:>5.1}s of at most {:.0}s | {} {}/{}{mark}",
+        elapsed.as_secs_f64(),
+        progress.planned.as_secs_f64(),
+        progress.kind,
+        progress.stage + 1,
+        progress.stages,
+    )
+}
+
+/// What a narrow terminal must not cut comes first.
+fn traffic(progress: &Progress, stats: &LoadStats, planned_rate: f64) -> String {
     let pods = progress.pods.map_or_else(String::new, |p| {
         format!(
             " | pods {} old, {} new, {} terminating",
             p.old, p.new, p.terminating
         )
     });
-    let mark = progress
-        .last_mark
-        .as_deref()
-        .map_or_else(String::new, |m| format!(" ({m})"));
     format!(
-        "{:>5.1}s of at most {:.0}s | {} {}/{}{mark} | {:.0} of {planned_rate}/s | {} in flight | {} failed{pods}",
-        elapsed.as_secs_f64(),
-        progress.planned.as_secs_f64(),
-        if progress.kind.is_empty() {
-            "starting"
-        } else {
-            progress.kind
-        },
-        progress.stage + 1,
-        progress.stages,
-        stats.achieved_per_second,
-        stats.in_flight,
-        stats.failed,
+        "{} failed{pods} | {:.0} of {planned_rate}/s | {} in flight",
+        stats.failed, stats.achieved_per_second, stats.in_flight,
     )
 }

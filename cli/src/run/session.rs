@@ -7,7 +7,8 @@ use rollscope_loadgen::{LoadConfig, RunningLoad};
 use rollscope_records::{
     EndKind, GeneratorRecord, RecordingWriter, RunClock, RunEnd, RunRecord, WriteError,
 };
-use rollscope_scenarios::Scenario;
+use rollscope_sandbox::TruthLog;
+use rollscope_scenarios::{HeaderSource, Scenario};
 use tokio::sync::watch;
 
 use super::output::Output;
@@ -15,15 +16,20 @@ use super::progress::Display;
 use super::target::Target;
 use super::{interrupt, run_record};
 use crate::exit::{Exit, Failure};
+use crate::terminal;
 
 /// How often the recording is asked whether it can still be written.
 const CHECK_DISK_EVERY: Duration = Duration::from_millis(200);
 
 /// Opens the target, records the run, and closes the target again, however it went.
-pub(super) async fn record(scenario: &Scenario, output: &Output) -> Result<Exit, Failure> {
+pub(super) async fn record(
+    scenario: &Scenario,
+    output: &Output,
+    truth: TruthLog,
+) -> Result<Exit, Failure> {
     let mut interrupted = interrupt::listen().map_err(Failure::environment)?;
     let target = tokio::select! {
-        target = Target::open(scenario) => target?,
+        target = Target::open(scenario, truth) => target?,
         _ = interrupted.wait_for(|stop| *stop) => return Err(Failure {
             exit: Exit::Interrupted,
             message: "interrupted before the load began: nothing was recorded".to_owned(),
@@ -49,7 +55,11 @@ async fn run_in(
 ) -> Result<Exit, Failure> {
     let clock = RunClock::start();
     let mut run = run_record::of(scenario, target.facts.clone(), target.warnings(), &clock);
-    let recorder = RecordingWriter::create(&output.recording(), &run).map_err(of_disk)?;
+    for warning in &run.warnings {
+        terminal::note(&format!("warning: {warning}"));
+    }
+    let recorder = RecordingWriter::create_without(secrets(scenario), &output.recording(), &run)
+        .map_err(of_disk)?;
     let observed = observe(scenario, target, clock, &recorder, interrupted, &mut run).await;
     let (generator, end) = match observed {
         Ok(ended) => ended,
@@ -67,6 +77,26 @@ async fn run_in(
     });
     recorder.finish(generator.as_ref(), &run).map_err(of_disk)?;
     Ok(exit)
+}
+
+/// Values that must not get into the recording, whoever prints them: those of headers from the environment, whole and
+/// without their scheme (`Bearer ...`).
+fn secrets(scenario: &Scenario) -> Vec<String> {
+    let headers = scenario.load.requests.iter().flat_map(|r| &r.headers);
+    let values = headers.filter_map(|(_, source)| match source {
+        HeaderSource::Env(variable) => std::env::var(variable).ok(),
+        HeaderSource::Literal(_) => None,
+    });
+    let mut secrets: Vec<String> = values
+        .flat_map(|v| {
+            let token = v.rsplit(' ').next().map(str::to_owned);
+            std::iter::once(v).chain(token)
+        })
+        .collect();
+    // The longer ones first: a part must not break the whole.
+    secrets.sort_by_key(|s| std::cmp::Reverse(s.len()));
+    secrets.dedup();
+    secrets
 }
 
 /// Observation first, so that nothing is missed; then the load; then the stages. In the end the other way round.

@@ -6,11 +6,12 @@ use std::time::Duration;
 use rollscope_collector::Scope;
 use rollscope_loadgen::{Dialer, Direct};
 use rollscope_records::TargetFacts;
-use rollscope_sandbox::{Sandbox, SandboxConfig, SandboxError};
+use rollscope_sandbox::{Sandbox, SandboxConfig, SandboxError, TruthLog};
 use rollscope_scenarios::{FrontEnd, Scenario, Target as TargetSpec};
 
 use super::dialer::ThroughFrontEnd;
 use crate::exit::Failure;
+use crate::terminal;
 
 /// The longest that the sandbox's pods may take to get ready before the run begins: as long as their rollout may.
 fn ready_within(scenario: &Scenario) -> Duration {
@@ -43,7 +44,7 @@ pub(crate) struct ClusterAddress {
 
 impl Target {
     /// Opens the scenario's target: starts the sandbox and waits until its pods are ready.
-    pub(crate) async fn open(scenario: &Scenario) -> Result<Self, Failure> {
+    pub(crate) async fn open(scenario: &Scenario, truth: TruthLog) -> Result<Self, Failure> {
         match &scenario.target {
             TargetSpec::None => Ok(Self {
                 sandbox: None,
@@ -57,8 +58,15 @@ impl Target {
             )),
             TargetSpec::Sandbox(sandbox) => {
                 let program = std::env::current_exe().map_err(Failure::environment)?;
-                let config = SandboxConfig::new(sandbox.clone(), program);
+                let mut config = SandboxConfig::new(sandbox.clone(), program);
+                config.truth = truth;
                 let sandbox_running = Sandbox::start(config).await.map_err(failure)?;
+                terminal::note(&format!(
+                    "sandbox: {} is starting; to look at it: kubectl --server {} --namespace {} get pods",
+                    sandbox_running.workload(),
+                    sandbox_running.api_url(),
+                    sandbox_running.namespace()
+                ));
                 if let Err(error) = sandbox_running.wait_available(ready_within(scenario)).await {
                     sandbox_running.stop().await;
                     return Err(failure(error));
