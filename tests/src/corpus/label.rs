@@ -106,7 +106,8 @@ pub(crate) fn label(case: &Case, truth: &Truth, met: &Met<'_>) -> Verdict {
     };
     match verdict {
         Verdict::Is(label)
-            if matches!(label.cause, "crash" | "oom_kill") && killed_as_it_was_deleted(pod) =>
+            if matches!(label.cause, "crash" | "oom_kill")
+                && ended_as_it_was_deleted(case, pod) =>
         {
             Verdict::Is(Label {
                 veiled: true,
@@ -132,14 +133,18 @@ fn before_rollout(truth: &Truth, at: RunOffset) -> bool {
         .is_none_or(|first| at < first)
 }
 
-fn killed_as_it_was_deleted(pod: &PodTruth) -> bool {
-    let near = |(deleted, _)| {
-        let kills = pod.runs.iter().filter_map(|r| r.killed_by_us);
-        kills
-            .clone()
-            .any(|k: RunOffset| k.nanos_since(deleted).abs() < 1500 * MS)
+/// An end by itself at about the deletion, or after it where no log tells it from a forced exit.
+fn ended_as_it_was_deleted(case: &Case, pod: &PodTruth) -> bool {
+    let Some((deleted, _)) = pod.deleted else {
+        return false;
     };
-    pod.deleted.is_some_and(near)
+    let near = |k: RunOffset| k.nanos_since(deleted).abs() < 1500 * MS;
+    let later = |k: RunOffset| k >= deleted && !case.logs;
+    let mut ends = pod
+        .runs
+        .iter()
+        .filter_map(|r| r.killed_by_us.or(r.exited.map(|(t, _)| t)));
+    ends.any(|end| near(end) || later(end))
 }
 
 /// No endpoint at all. Where a crash or a failed probe left none, that is as true.
@@ -317,7 +322,12 @@ fn cut(case: &Case, pod: &PodTruth, met: &Met<'_>) -> Verdict {
     }
     let kept = met.reused && case.keep_alive_ms < 60_000;
     if kept && met.received.is_none() {
-        return Verdict::Is(is("keepalive_race", None));
+        let race = is("keepalive_race", None);
+        // Behind an ingress nobody sees its connections: errors at a constant rate are all there is.
+        return Verdict::Is(match case.front_end.as_str() {
+            "http" => race.also("background"),
+            _ => race,
+        });
     }
     Verdict::Undecided("cut by a server that serves")
 }

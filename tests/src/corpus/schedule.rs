@@ -64,3 +64,37 @@ pub(crate) fn each<T: Sync>(
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn everything_is_done_once_and_the_limits_hold() {
+        let rates: Vec<u32> = (0..40).map(|i| 10 + i * 7 % 90).collect();
+        let limits = Limits { jobs: 4, rate: 120 };
+        let (now, done) = (Mutex::new((0, 0)), Mutex::new(BTreeSet::new()));
+        let items: Vec<usize> = (0..rates.len()).collect();
+        each(
+            &items,
+            limits,
+            |i| rates[*i],
+            |i| {
+                let mut running = now.lock().unwrap();
+                *running = (running.0 + 1, running.1 + rates[*i]);
+                assert!(running.0 <= limits.jobs, "{running:?}");
+                assert!(running.0 == 1 || running.1 <= limits.rate, "{running:?}");
+                drop(running);
+                thread::yield_now();
+                let mut running = now.lock().unwrap();
+                *running = (running.0 - 1, running.1 - rates[*i]);
+                drop(running);
+                assert!(done.lock().unwrap().insert(*i));
+            },
+        );
+        assert_eq!(done.into_inner().unwrap().len(), rates.len());
+    }
+}

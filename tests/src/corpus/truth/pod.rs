@@ -64,8 +64,9 @@ impl ContainerRun {
         self.stopping.is_some_and(|(_, why)| why == StopWhy::Probe)
     }
 
-    /// Whether its process had ended by `t`.
+    /// Whether its process had ended by `t`, or was about to by its own word.
     pub(crate) fn is_over(&self, t: RunOffset) -> bool {
-        self.exited.is_some_and(|(e, _)| e <= t)
+        let said = self.ledger.exit.is_some_and(|(e, _)| e <= t);
+        said || self.exited.is_some_and(|(e, _)| e <= t)
     }
 }

@@ -150,3 +150,63 @@ fn note_pod(pod: &mut PodTruth, t: RunOffset, line: &Line) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ledgers_go_to_the_runs_of_their_containers_and_kills_to_the_run_they_hit() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        let wall = 1_000_000_000_000;
+        let line = |ms: i64, rest: &str| format!("{{\"t\":{},{rest}}}\n", wall + ms * 1_000_000);
+        let lines = [
+            line(10, r#""ev":"started","pod":"a","container":"web","pid":7"#),
+            line(
+                500,
+                r#""ev":"exited","pod":"a","container":"web","code":137"#,
+            ),
+            line(900, r#""ev":"started","pod":"a","container":"web","pid":8"#),
+            line(950, r#""ev":"deleted","pod":"a","grace":9"#),
+            line(
+                951,
+                r#""ev":"stopping","pod":"a","why":"Stopping container web""#,
+            ),
+            line(952, r#""ev":"signal","pod":"a","signal":"SIGTERM""#),
+            line(960, r#""ev":"dialled","pod":null,"fallback":true"#),
+        ];
+        write("sandbox.jsonl", &lines.concat());
+        let micros = |ms: i64| wall / 1000 + ms * 1000;
+        let ledger = format!(
+            "{} started 1\n{} listening\n{} accepted 1 4242\n{} received 1 1 GET /\n{} started 1\n{} signal\n",
+            micros(9),
+            micros(20),
+            micros(30),
+            micros(31),
+            micros(899),
+            micros(953)
+        );
+        write("a.ledger", &ledger);
+        write(
+            "kills.jsonl",
+            &format!("{{\"t\":{},\"pod\":\"a\"}}\n", wall + 499_000_000),
+        );
+        let at = |ms: i64| RunOffset::ZERO.plus_nanos(ms * 1_000_000);
+        let truth = Truth::read(dir.path(), wall);
+        let pod = &truth.pods["a"];
+        assert_eq!(pod.deleted, Some((at(950), 9)));
+        let [first, second] = &pod.runs[..] else {
+            panic!("{:?}", pod.runs)
+        };
+        assert_eq!(first.killed_by_us, Some(at(499)));
+        assert_eq!(first.ledger.step("listening"), Some(at(20)));
+        assert_eq!(first.ledger.connection(4242, at(0), at(40)), Some(1));
+        assert_eq!(first.ledger.received[&(1, 1)], at(31));
+        assert_eq!(second.killed_by_us, None);
+        assert_eq!(second.caught(), Some(at(953)));
+        assert_eq!(second.stopping, Some((at(951), StopWhy::Deletion)));
+        assert_eq!(truth.dialled[0].pod, None);
+        assert!(truth.dialled[0].fallback);
+    }
+}
