@@ -80,6 +80,35 @@ fn an_interrupted_run_is_130_and_a_failed_environment_is_4() {
 }
 
 #[test]
+fn an_interruption_is_130_also_when_requests_had_failed_and_the_reasons_say_both() {
+    let mut scene = clean();
+    scene.refused(6_100);
+    if let Some(end) = &mut scene.recording.run.end {
+        end.how = EndKind::Interrupted;
+    }
+    assert_eq!(code(&scene), 130);
+    let reasons = analyze(&scene.recording).verdict.reasons.join("; ");
+    assert!(
+        reasons.contains("interrupted") && reasons.contains("1 request failed"),
+        "{reasons}"
+    );
+}
+
+#[test]
+fn a_rollout_that_no_request_met_is_invalid() {
+    let mut scene = clean();
+    let rollout = scene
+        .recording
+        .stages
+        .iter()
+        .find(|s| s.kind == "restart")
+        .map(|s| s.at);
+    let before = rollout.unwrap_or_default();
+    scene.recording.requests.retain(|r| r.scheduled < before);
+    invalid_because(&scene, "not put to the test");
+}
+
+#[test]
 fn dropped_slots_are_invalid() {
     let mut scene = clean();
     scene.refused(30_000).outcome = Outcome::Dropped;

@@ -18,33 +18,28 @@ pub(crate) struct Grounds<'a> {
     pub(crate) assertions: &'a [Assertion],
 }
 
-/// The verdict: failures over the limit come first, then an interruption, then a failed environment, then an invalid
-/// run.
+/// The verdict: an interruption comes first (the user knows best why), then failures over the limit, then a failed
+/// environment, then an invalid run.
 pub(crate) fn verdict(g: &Grounds<'_>) -> Verdict {
-    let invalid = validity::reasons(g);
-    let failed = gate_reasons(g);
+    let mut reasons = gate_reasons(g);
     let end = g.recording.run.end.as_ref();
     let words = |what: &str| {
         let reason = end.and_then(|e| e.reason.clone());
         reason.map_or_else(|| what.to_owned(), |r| format!("{what}: {r}"))
     };
-    let (outcome, exit_code, mut reasons) = if !failed.is_empty() {
-        (VerdictOutcome::GateFailed, 1, failed)
-    } else {
-        match end.map(|e| e.how) {
-            Some(EndKind::Interrupted) => (
-                VerdictOutcome::Interrupted,
-                130,
-                vec![words("the run was interrupted")],
-            ),
-            Some(EndKind::EnvironmentFailed) => (
-                VerdictOutcome::EnvironmentFailed,
-                4,
-                vec![words("the environment failed")],
-            ),
-            _ if !invalid.is_empty() => (VerdictOutcome::Invalid, 3, Vec::new()),
-            _ => (VerdictOutcome::Passed, 0, Vec::new()),
+    let invalid = validity::reasons(g);
+    let (outcome, exit_code) = match end.map(|e| e.how) {
+        Some(EndKind::Interrupted) => {
+            reasons.insert(0, words("the run was interrupted"));
+            (VerdictOutcome::Interrupted, 130)
         }
+        _ if !reasons.is_empty() => (VerdictOutcome::GateFailed, 1),
+        Some(EndKind::EnvironmentFailed) => {
+            reasons.push(words("the environment failed"));
+            (VerdictOutcome::EnvironmentFailed, 4)
+        }
+        _ if !invalid.is_empty() => (VerdictOutcome::Invalid, 3),
+        _ => (VerdictOutcome::Passed, 0),
     };
     reasons.extend(invalid);
     Verdict {

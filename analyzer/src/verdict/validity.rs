@@ -15,8 +15,28 @@ pub(super) fn reasons(g: &Grounds<'_>) -> Vec<String> {
     ending(g, &mut all);
     load(g, &mut all);
     observation(g, &mut all);
+    exercised(g, &mut all);
     rollout(g, &mut all);
     all
+}
+
+/// A rollout that no request met was not put to the test.
+fn exercised(g: &Grounds<'_>, all: &mut Vec<String>) {
+    let rollouts = g
+        .stages
+        .iter()
+        .filter(|s| matches!(s.kind.as_str(), "restart" | "exec"));
+    for stage in rollouts {
+        let from = stage.from_ms.0;
+        let met = |r: &rollscope_records::RequestRecord| r.dispatched.is_some_and(|d| d >= from);
+        if g.counts.sent > 0 && !g.recording.requests.iter().any(met) {
+            all.push(format!(
+                "no request was sent from the beginning of the {} stage on: the rollout was not put to the test; \
+                 raise load.rate",
+                stage.kind
+            ));
+        }
+    }
 }
 
 fn ending(g: &Grounds<'_>, all: &mut Vec<String>) {

@@ -193,13 +193,28 @@ impl Check<'_> {
                 }
             }
         }
+        for probe in ["readinessProbe", "livenessProbe", "startupProbe"] {
+            if !container[probe]["grpc"].is_null() {
+                self.problem(
+                    at,
+                    format!("container {name:?}: the sandbox cannot make a grpc {probe}; use httpGet, tcpSocket or exec"),
+                );
+            }
+        }
         for env in container["env"].as_array().into_iter().flatten() {
             for source in ["configMapKeyRef", "secretKeyRef"] {
-                if !env["valueFrom"][source].is_null() {
-                    let variable = env["name"].as_str().unwrap_or_default();
-                    self.warnings.push(format!(
-                        "container {name:?}: {variable} comes from a {source}, which the sandbox does not have: it is not set"
-                    ));
+                let from = &env["valueFrom"][source];
+                if from.is_null() {
+                    continue;
+                }
+                let variable = env["name"].as_str().unwrap_or_default();
+                let told = format!(
+                    "container {name:?}: {variable} comes from a {source}, which the sandbox does not have"
+                );
+                if from["optional"] == true {
+                    self.warnings.push(format!("{told}: it is not set"));
+                } else {
+                    self.problem(at, format!("{told}; give it a value, or mark it optional"));
                 }
             }
         }
