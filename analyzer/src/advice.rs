@@ -50,8 +50,9 @@ pub(crate) fn pre_stop(cx: &Context<'_>) -> Advice {
         .map_or_else(|| "none".to_owned(), |h| h.words.clone());
     let text = match lag_of(all, cx) {
         Some(lag) => format!(
-            "preStop sleep >= {}: the last new connection reached a terminating pod {} after its deletion (maximum of {}); now: {now}",
+            "preStop sleep >= {} (whole seconds: {}): the last new connection reached a terminating pod {} after its deletion (maximum of {}); now: {now}",
             span(round_up(lag.nanos.saturating_add(LAG_MARGIN))),
+            whole_seconds(lag.nanos.saturating_add(LAG_MARGIN)),
             span(lag.nanos),
             count(lag.pods, "pod"),
         ),

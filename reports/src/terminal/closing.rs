@@ -48,9 +48,19 @@ pub(super) fn closing(a: &Analysis, width: usize, color: bool, most: usize) -> V
 fn reasons(a: &Analysis, width: usize, most: usize) -> Vec<String> {
     let reasons = a.verdict.reasons.iter();
     reasons
-        .flat_map(|reason| wrapped("  - ", &field(reason), width, 2))
+        .flat_map(|reason| wrapped("  - ", &field(&ends_of(reason)), width, 2))
         .take(most)
         .collect()
+}
+
+/// A reason of many lines (a state of pods with their logs) by its first and its last one.
+fn ends_of(reason: &str) -> String {
+    let mut lines = reason.lines().map(str::trim).filter(|l| !l.is_empty());
+    match (lines.next(), lines.next_back()) {
+        (Some(first), Some(last)) => format!("{first} ... {last}"),
+        (Some(only), None) => only.to_owned(),
+        _ => String::new(),
+    }
 }
 
 fn verdict_line(a: &Analysis) -> String {

@@ -27,17 +27,7 @@ pub(super) fn facts(a: &Analysis, width: usize) -> Vec<String> {
     if r.failed > 0 {
         lines.extend(wrapped(&labelled("failures", ""), &failures(a), width, 2));
     }
-    let (due, sent) = (&a.latency_ms.scheduled, &a.latency_ms.dispatched);
-    lines.push(labelled(
-        "latency",
-        &format!(
-            "p50 {}, p99 {}, max {} from due time (p99 {} from dispatch)",
-            millis(due.p50),
-            millis(due.p99),
-            millis(due.max),
-            millis(sent.p99)
-        ),
-    ));
+    lines.push(labelled("latency", &latency(a)));
     lines.push(labelled("pods", &pods(&a.pods)));
     if !a.findings.is_empty() {
         let names: Vec<_> = a
@@ -152,4 +142,18 @@ fn first_gap(a: &Analysis) -> String {
         )
     })
     .unwrap_or_default()
+}
+
+fn latency(a: &Analysis) -> String {
+    let (due, sent) = (&a.latency_ms.scheduled, &a.latency_ms.dispatched);
+    if due.max == 0.0 {
+        return "none: no request was answered".to_owned();
+    }
+    format!(
+        "p50 {}, p99 {}, max {} from due time (p99 {} from dispatch)",
+        millis(due.p50),
+        millis(due.p99),
+        millis(due.max),
+        millis(sent.p99)
+    )
 }
