@@ -71,6 +71,10 @@ impl Label {
             && (case.logs || (case.readiness.is_some() && self.detail != Some("half_forwarded")))
     }
 
+    fn is_of_new_pods(&self) -> bool {
+        matches!(self.cause, "ready_too_early" | "cold_start")
+    }
+
     /// Cause and face in one word.
     pub(crate) fn name(&self) -> String {
         match self.detail {
@@ -115,7 +119,7 @@ pub(crate) fn label(case: &Case, truth: &Truth, met: &Met<'_>) -> Verdict {
             })
         }
         // Before the rollout nobody sees that the pods are new.
-        Verdict::Is(label) if label.cause == "ready_too_early" && before_rollout(truth, met.at) => {
+        Verdict::Is(label) if label.is_of_new_pods() && before_rollout(truth, met.at) => {
             Verdict::Is(label.also("background"))
         }
         Verdict::Is(label) if met.how == How::Refused => {
