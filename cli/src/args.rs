@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use rollscope_reports::Format;
 
 /// What does a deploy do to requests that are in flight, and why?
 ///
@@ -21,8 +22,12 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Make the reports again from a recording alone.
     Analyze(AnalyzeArgs),
+    /// Write a recording's reports in other formats. Exits with 0 once they are written, whatever the verdict.
+    Report(ReportArgs),
     /// Make a recording from raw watch streams, logs and requests that were kept as files.
     ImportWatch(ImportWatchArgs),
+    /// Write index.html of a folder of runs: every run, and the trend of failures, lags and margins.
+    Index(IndexArgs),
     /// Check scenario files, or print their schema for an editor.
     #[command(subcommand)]
     Scenario(ScenarioCommand),
@@ -40,7 +45,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Stop after the recording: no analysis, no reports, no gate.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["format", "json"])]
     pub(crate) record_only: bool,
     /// Folder where the sandbox writes down what it really did, apart from the recording.
     #[arg(long, value_name = "DIR", hide = true)]
@@ -60,6 +65,24 @@ pub(crate) struct RunArgs {
     /// Load after the command of --exec has returned.
     #[arg(long, value_name = "DURATION", requires = "url")]
     pub(crate) settle: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What to write, and where to say it.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Reports to write, separated by commas: html, json, junit, md, trace, svg, png, hlog, parquet.
+    #[arg(
+        long,
+        value_name = "FORMATS",
+        value_delimiter = ',',
+        default_values_t = Format::DEFAULT
+    )]
+    pub(crate) format: Vec<Format>,
+    /// Print report.json alone on stdout; everything else goes to stderr.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -69,6 +92,29 @@ pub(crate) struct AnalyzeArgs {
     /// Folder for the reports. Default: the folder that holds the recording.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The recording's folder (<name>.rollscope).
+    #[arg(required_unless_present = "schema")]
+    pub(crate) recording: Option<PathBuf>,
+    /// Folder for the reports. Default: the folder that holds the recording.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the JSON Schema of report.json.
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IndexArgs {
+    /// The folder: report.json of each run in a folder below it.
+    pub(crate) dir: PathBuf,
 }
 
 #[derive(Debug, Args)]

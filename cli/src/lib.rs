@@ -4,6 +4,8 @@ mod analyze;
 mod args;
 mod exit;
 mod import;
+mod index;
+mod report;
 mod run;
 mod scenario;
 mod terminal;
@@ -44,7 +46,9 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(args) => run::run(&args).map(ExitCode::from),
         Command::Analyze(args) => analyze::analyze(&args).map(ExitCode::from),
+        Command::Report(args) => report::report(&args).map(ExitCode::from),
         Command::ImportWatch(args) => import::import_watch(&args).map(ExitCode::from),
+        Command::Index(args) => index::index(&args).map(ExitCode::from),
         Command::Scenario(command) => scenario::scenario(&command).map(ExitCode::from),
         Command::Subject => Ok(rollscope_scenarios::subjects::run(|name| {
             std::env::var(name).ok()

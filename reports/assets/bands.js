@@ -1,7 +1,7 @@
 // What runs across all lanes: the axis, the stages with their marks, bursts as brackets, gaps in the observation.
 
 import { pressable, svg } from './dom.js';
-import { length, local, moment, ticks, utc } from './time.js';
+import { clockLabel, length, local, moment, ticks, utc } from './time.js';
 import { tip } from './tooltip.js';
 
 const CHARACTER = 6.1;
@@ -13,22 +13,36 @@ export function fitting(text, width) {
   return characters >= 4 ? `${text.slice(0, characters - 1)}…` : '';
 }
 
-/** The axis in run seconds. */
-export function axis(view, height) {
-  const found = ticks(view.from, view.to, (view.right - view.left) / 80);
+/** The axis, on the clock that was chosen. */
+export function axis(view, height, clock, wallStart) {
+  const found = ticks(view.from, view.to, (view.right - view.left) / (clock === 'run' ? 80 : 110));
   return svg('g', { class: 'axis' },
     svg('line', { x1: view.left, x2: view.right, y1: height - 0.5, y2: height - 0.5 }),
-    found.map(({ ms, label }) => [
-      svg('line', { x1: view.x(ms), x2: view.x(ms), y1: height - 6, y2: height }),
-      svg('text', { x: Math.max(view.x(ms), view.left > 20 ? 0 : 14), y: height - 9, 'text-anchor': 'middle' }, `${label} s`),
+    found.map((tick) => [
+      svg('line', { x1: view.x(tick.ms), x2: view.x(tick.ms), y1: height - 6, y2: height }),
+      svg('text', { x: Math.max(view.x(tick.ms), view.left > 20 ? 0 : 14), y: height - 9, 'text-anchor': 'middle' }, clockLabel(clock, wallStart, tick)),
     ]));
 }
 
-/** Faint lines at the axis' ticks through every lane. */
-export function grid(view, height) {
-  const found = ticks(view.from, view.to, (view.right - view.left) / 80);
+/** Faint lines at the axis' ticks. */
+export function grid(view, top, bottom, clock) {
+  const found = ticks(view.from, view.to, (view.right - view.left) / (clock === 'run' ? 80 : 110));
   return svg('g', { class: 'grid', 'aria-hidden': 'true' },
-    found.map(({ ms }) => svg('line', { x1: view.x(ms), x2: view.x(ms), y1: 0, y2: height })));
+    found.map(({ ms }) => svg('line', { x1: view.x(ms), x2: view.x(ms), y1: top, y2: bottom })));
+}
+
+/** What runs on behind the lanes: bursts, stage marks and gaps, between two heights. */
+export function behindLanes(view, data, top, bottom) {
+  const seen = (list) => list.filter((it) => view.sees(it.from_ms, it.to_ms ?? view.range[1]));
+  const strip = (className, it) => {
+    const [x0, x1] = [view.clipped(it.from_ms), view.clipped(it.to_ms ?? view.range[1])];
+    return svg('rect', { class: className, x: x0, y: top, width: Math.max(1, x1 - x0), height: bottom - top });
+  };
+  const marks = data.stages.flatMap((stage) => stage.marks).filter((mark) => view.sees(mark.at_ms, mark.at_ms));
+  return svg('g', { 'aria-hidden': 'true' },
+    seen(data.gaps).map((gap) => svg('g', { class: `gap${gap.matters ? ' gap-matters' : ''}` }, strip('shade', gap))),
+    seen(data.bursts).map((burst) => strip('veil', burst)),
+    marks.map((mark) => svg('g', { class: 'stage-mark' }, svg('line', { class: 'through', x1: view.x(mark.at_ms), x2: view.x(mark.at_ms), y1: top, y2: bottom }))));
 }
 
 const MARK_WORDS = {
@@ -78,31 +92,39 @@ export function burstRows(bursts) {
   });
 }
 
-/** Bursts as brackets with number, cause and count, and a veil over the lanes in their time. */
+/** Bursts as brackets with number, cause and count, and a veil over the charts in their time. */
 export function bursts(view, box, data, rows, height, select) {
-  const seen = data.bursts.map((burst, i) => ({ burst, row: rows[i] })).filter(({ burst }) => view.sees(burst.from_ms, burst.to_ms));
-  const drawn = seen.map(({ burst, row }) => {
-    const [x0, x1] = [view.clipped(burst.from_ms), Math.max(view.clipped(burst.to_ms), view.clipped(burst.from_ms) + 3)];
-    const y = box.y + row * 30;
-    const name = burst.detail ? `${burst.cause} (${burst.detail})` : burst.cause;
-    const next = Math.min(view.right, ...seen.filter((o) => o.row === row && o.burst.from_ms > burst.to_ms).map((o) => view.x(o.burst.from_ms)));
-    const long = `#${burst.id} ${name} · ${burst.failed}`;
-    const before = Math.max(view.left, ...seen.filter((o) => o.row === row && o.burst.from_ms < burst.from_ms).map((o) => view.x(o.burst.to_ms)));
-    const width = long.length * CHARACTER * 1.12;
-    const end = x0 + width > next && next === view.right && x1 - width > before + 24;
-    const label = end ? long : fitting(long, (next - x0 - 8) / 1.12) || `#${burst.id}`;
-    const group = svg('g', { class: 'burst-mark' },
-      svg('rect', { class: 'hit', x: x0 - 3, y, width: Math.max(20, x1 - x0 + 6), height: 28 }),
-      svg('text', { x: end ? x1 : x0, y: y + 13, 'text-anchor': end ? 'end' : 'start' }, label),
-      svg('path', { d: `M${x0},${y + 25}V${y + 18}H${x1}V${y + 25}` }));
-    pressable(group, `burst-${burst.id}`, `${label}: burst ${burst.id}, ${name}, ${burst.failed} failed. ${burst.summary}`, () => select(`burst-${burst.id}`));
-    return [
-      svg('rect', { class: 'veil', x: x0, y: y + 20, width: x1 - x0, height: Math.max(0, height - y - 20) }),
-      tip(group, () => [`#${burst.id} ${name}`, ['failed', burst.failed], ['from', moment(burst.from_ms)], ['to', moment(burst.to_ms)],
-        ['confidence', burst.confidence.toFixed(2)], ['pods', burst.pods.join(', ') || 'not known'], ['', burst.summary]]),
-    ];
+  const inRows = [];
+  data.bursts.forEach((burst, i) => {
+    if (view.sees(burst.from_ms, burst.to_ms)) (inRows[rows[i]] ??= []).push(burst);
   });
-  return svg('g', {}, drawn.map(([veil]) => veil), drawn.map(([, mark]) => mark));
+  const drawn = inRows.flatMap((row, n) => row.map((burst, i) => burstMark(view, box.y + n * 30, burst, row[i - 1], row[i + 1], select)));
+  const veils = inRows.flat().map((burst) => {
+    const [x0, x1] = [view.clipped(burst.from_ms), view.clipped(burst.to_ms)];
+    return svg('rect', { class: 'veil', x: x0, y: box.y + 20, width: Math.max(1, x1 - x0), height: Math.max(0, height - box.y - 20) });
+  });
+  return svg('g', {}, veils, drawn);
+}
+
+/** One bracket between its neighbours in its row; nothing where the one before covers it. */
+function burstMark(view, y, burst, before, after, select) {
+  const [x0, x1] = [view.clipped(burst.from_ms), Math.max(view.clipped(burst.to_ms), view.clipped(burst.from_ms) + 3)];
+  const left = before ? view.clipped(before.to_ms) : view.left;
+  if (before && x1 < left + 3) return null;
+  const right = after ? Math.max(x0, view.clipped(after.from_ms)) : view.right;
+  const name = burst.detail ? `${burst.cause} (${burst.detail})` : burst.cause;
+  const long = `#${burst.id} ${name} · ${burst.failed}`;
+  const width = long.length * CHARACTER * 1.12;
+  const end = x0 + width > right && !after && x1 - width > left + 24;
+  const room = right - x0 - 8;
+  const label = end ? long : fitting(long, room / 1.12) || (room > 20 ? `#${burst.id}` : '');
+  const group = svg('g', { class: 'burst-mark' },
+    svg('rect', { class: 'hit', x: x0 - 3, y, width: Math.max(20, x1 - x0 + 6), height: 28 }),
+    svg('text', { x: end ? x1 : x0, y: y + 13, 'text-anchor': end ? 'end' : 'start' }, label),
+    svg('path', { d: `M${x0},${y + 25}V${y + 18}H${x1}V${y + 25}` }));
+  pressable(group, `burst-${burst.id}`, `${label} burst ${burst.id}, ${name}, ${burst.failed} failed. ${burst.summary}`, () => select(`burst-${burst.id}`));
+  return tip(group, () => [`#${burst.id} ${name}`, ['failed', burst.failed], ['from', moment(burst.from_ms)], ['to', moment(burst.to_ms)],
+    ['confidence', burst.confidence.toFixed(2)], ['pods', burst.pods.join(', ') || 'not known'], ['', burst.summary]]);
 }
 
 /** Intervals in which something could not be seen: a strip in the gap's row, and a shade over the lanes. */

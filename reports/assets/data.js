@@ -1,45 +1,98 @@
 // The data that the page carries, read once.
 
-/** Reads the embedded JSON; failed requests become objects. */
+const TEXTS = ['lane', 'name', 'peer', 'outcome', 'phase', 'pod', 'emitted_by', 'basis'];
+const AFTER_DUE = ['dispatched', 'connected', 'written', 'first_byte', 'ended'];
+const LENGTHS = ['connection_age', 'idle'];
+const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
+const MOST_ROWS_OF_A_LANE = 10;
+
+/** Reads the embedded JSON; request rows become objects. */
 export function readData() {
   const data = JSON.parse(document.getElementById('data').textContent);
-  data.failed = failedRequests(data.failed, data.series);
-  data.pods.forEach((pod, index) => {
-    pod.index = index;
-    pod.requests = data.failed.filter((request) => request.podIndex === index);
-  });
+  data.failedTable = new RequestTable(data.failed, data.series);
+  data.nearTable = new RequestTable(data.near, data.series);
+  data.failed = data.failedTable.marks();
+  data.near = data.nearTable.marks();
+  data.pods.forEach((pod, index) => Object.assign(pod, { index, requests: [] }));
+  data.unplaced = [];
+  const bursts = new Map(data.bursts.map((burst) => [burst.id, Object.assign(burst, { requests: [] })]));
+  for (const request of data.failed) {
+    (data.pods[request.podIndex]?.requests ?? data.unplaced).push(request);
+    bursts.get(request.burst)?.requests.push(request);
+  }
   for (const pod of data.pods) pod.requestRows = rowsFor(pod.requests);
-  data.unplaced = data.failed.filter((request) => request.podIndex === null);
   data.unplacedRows = rowsFor(data.unplaced);
-  for (const burst of data.bursts) burst.requests = data.failed.filter((request) => request.burst === burst.id);
   return data;
 }
 
 /** Rows in which a lane's requests can lie side by side: as many as overlap at once, within reason. */
 function rowsFor(requests) {
-  const edges = requests.flatMap((request) => [[request.from, 1], [request.to, -1]]).sort((a, b) => a[0] - b[0] || b[1] - a[1]);
-  let [open, most] = [0, 0];
-  for (const [, step] of edges) { open += step; most = Math.max(most, open); }
-  return Math.min(10, Math.max(3, most));
+  const ends = [];
+  for (const request of requests) {
+    const free = ends.findIndex((end) => end < request.from);
+    if (free >= 0) ends[free] = request.to;
+    else if (ends.push(request.to) === MOST_ROWS_OF_A_LANE) break;
+  }
+  return Math.max(3, ends.length);
 }
 
-function failedRequests({ columns, rows, texts }, series) {
-  const text = (index) => (index === null ? null : texts[index]);
-  return rows.map((row) => {
-    const request = Object.fromEntries(columns.map((column, i) => [column, row[i]]));
-    for (const column of ['lane', 'name', 'peer', 'phase', 'pod', 'emitted_by']) request[column] = text(request[column]);
-    const [outcome, seriesIndex] = request.outcome;
-    const [podIndex, basis] = request.place;
-    return {
-      ...request,
-      outcome: text(outcome),
-      series: series[seriesIndex][0],
-      podIndex,
-      basis: text(basis),
-      from: request.dispatched ?? request.scheduled,
-      to: request.ended ?? request.dispatched ?? request.scheduled,
-    };
-  });
+/** Request rows in columns; a row becomes an object when it is asked for. */
+class RequestTable {
+  constructor({ count, columns, texts }, series) {
+    Object.assign(this, { count, texts, seriesNames: series.map(([name]) => name) });
+    this.columns = Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, readColumn(column, count)]));
+  }
+
+  cell(name, row) {
+    const value = this.columns[name][row];
+    return Number.isNaN(value) ? null : value;
+  }
+
+  /** What the drawing needs of every row. Times are milliseconds of the run. */
+  marks() {
+    const { seq, scheduled, dispatched, ended, series, place, burst, lane } = this.columns;
+    return Array.from({ length: this.count }, (_, row) => {
+      const due = scheduled[row] / 1e3;
+      const from = Number.isNaN(dispatched[row]) ? due : (scheduled[row] + dispatched[row]) / 1e3;
+      return {
+        table: this, row, seq: seq[row], scheduled: due, from,
+        to: Number.isNaN(ended[row]) ? from : (scheduled[row] + ended[row]) / 1e3,
+        series: this.seriesNames[series[row]], lane: this.texts[lane[row]],
+        podIndex: Number.isNaN(place[row]) ? null : place[row], burst: Number.isNaN(burst[row]) ? null : burst[row],
+      };
+    });
+  }
+
+  /** Everything that was recorded of a row. */
+  whole(mark) {
+    const request = { ...mark };
+    for (const name of Object.keys(this.columns)) {
+      if (['seq', 'scheduled', 'series', 'place', 'burst'].includes(name)) continue;
+      const value = this.cell(name, mark.row);
+      if (value === null) request[name] = null;
+      else if (TEXTS.includes(name)) request[name] = this.texts[value];
+      else if (AFTER_DUE.includes(name)) request[name] = (this.columns.scheduled[mark.row] + value) / 1e3;
+      else request[name] = LENGTHS.includes(name) ? value / 1e3 : value;
+    }
+    return request;
+  }
+}
+
+/** Everything that was recorded of a request. */
+export const wholeRequest = (mark) => mark.table.whole(mark);
+
+/** A column's numbers; NaN for none. The forms are described where the page is made. */
+function readColumn(column, count) {
+  const numbers = new Float64Array(count);
+  if (column.steps) {
+    let last = 0;
+    column.steps.forEach((step, i) => { last += step; numbers[i] = last; });
+  } else if (column.digits) {
+    for (let i = 0; i < count; i += 1) numbers[i] = column.digits[i] === '-' ? NaN : DIGITS.indexOf(column.digits[i]);
+  } else if (column.each) {
+    column.each.forEach((n, i) => { numbers[i] = n === 0 ? NaN : n > 0 ? n - 1 : n; });
+  } else numbers.fill(column.all ?? NaN);
+  return numbers;
 }
 
 /** The level of bins that suits a span: the finest whose bins are at least `least` pixels wide. */

@@ -3,6 +3,7 @@
 import { pressable, svg } from './dom.js';
 import { interval, length, local, moment, utc } from './time.js';
 import { shape } from './series.js';
+import { wholeRequest } from './data.js';
 import { fitting } from './bands.js';
 import { tip } from './tooltip.js';
 
@@ -10,7 +11,6 @@ const PHASE_WORDS = {
   pending: 'pending', starting: 'starting', not_ready: 'not ready', ready: 'ready', terminating: 'terminating', ended: 'ended',
 };
 const REQUEST_ROW = 6;
-const CROWDED = 400;
 
 /** The heights of a pod's rows, from the lane's top. */
 export function laneLayout(pod, narrow) {
@@ -166,14 +166,15 @@ function place(taken, x0, x1, width, view) {
   return null;
 }
 
-/** Rows of a failed request's tooltip. */
-export function requestRows(request, data) {
+/** Everything that is known of a request, as rows of name and value. */
+export function requestRows(mark, data) {
+  const request = wholeRequest(mark);
   const since = (ms) => (ms === null ? null : `${moment(ms)} (+${length(ms - request.scheduled)})`);
   const optional = (name, value) => value !== null && [name, value];
   return [
     ['due', moment(request.scheduled)], optional('sent', since(request.dispatched)), optional('connected', since(request.connected)),
     optional('written', since(request.written)), optional('first byte', since(request.first_byte)), optional('ended', since(request.ended)),
-    ['UTC', utc(data.wall_start_ms, request.scheduled)],
+    ['UTC', utc(data.wall_start_ms, request.scheduled)], ['here', local(data.wall_start_ms, request.scheduled)],
     ['lane', `${request.lane}${request.reused ? ', reused connection' : ''}`], ['request', request.name],
     ['phase', request.phase], optional('status', request.status), optional('errno', request.errno),
     optional('connection', request.connection === null ? null : `#${request.connection}, ${request.ordinal ?? 0} requests before`),
@@ -188,9 +189,9 @@ export function requestRows(request, data) {
   ];
 }
 
-function failures(view, y, requests, rows, data, { hidden, select }) {
-  const seen = requests.filter((request) => !hidden.has(request.series) && view.sees(request.from, request.to));
-  if (seen.length > CROWDED) return crowd(view, y, rows, seen);
+function failures(view, y, requests, rows, data, { filters, crowded, select }) {
+  const seen = requests.filter((request) => view.sees(request.from, request.to) && filters.shows(request));
+  if (seen.length > crowded) return crowd(view, y, rows, seen);
   const ends = new Array(rows).fill(-Infinity);
   return svg('g', {}, seen.map((request) => {
     const [x0, x1] = [view.clipped(request.from), view.clipped(request.to)];
@@ -204,7 +205,7 @@ function failures(view, y, requests, rows, data, { hidden, select }) {
       svg('rect', { class: 'hit', x: x0 - 4, y: middle - 4, width: x1 - x0 + 8, height: 8 }));
     group.addEventListener('click', () => select(`request-${request.seq}`));
     group.dataset.key = `request-${request.seq}`;
-    return tip(group, () => [`slot ${request.seq}: ${request.outcome}`, ...requestRows(request, data)]);
+    return tip(group, () => [`slot ${request.seq}: ${wholeRequest(request).outcome}`, ...requestRows(request, data)]);
   }));
 }
 
@@ -213,8 +214,11 @@ function crowd(view, y, rows, requests) {
   const cells = new Map();
   for (const request of requests) {
     const key = `${Math.round(view.clipped(request.to) / 8)} ${request.series}`;
-    const cell = cells.get(key) ?? { count: 0, from: Infinity, to: -Infinity };
-    cells.set(key, { count: cell.count + 1, from: Math.min(cell.from, request.from), to: Math.max(cell.to, request.to) });
+    let cell = cells.get(key);
+    if (!cell) cells.set(key, cell = { count: 0, from: Infinity, to: -Infinity });
+    cell.count += 1;
+    cell.from = Math.min(cell.from, request.from);
+    cell.to = Math.max(cell.to, request.to);
   }
   const order = ['connect', 'cut', 'truncated', 'status', 'other'];
   return svg('g', {}, [...cells.entries()].map(([key, cell]) => {

@@ -2,46 +2,54 @@
 
 import { readData } from './data.js';
 import { View } from './view.js';
+import { Filters } from './filters.js';
 import { Panel } from './panel.js';
 import { Timeline } from './timeline.js';
 
 const data = readData();
 const view = new View(data.range_ms);
+const filters = new Filters();
 const panel = new Panel(data, select);
-const timeline = new Timeline(document.getElementById('chart'), data, view, select);
+const timeline = new Timeline(document.getElementById('chart'), data, view, filters, select);
 let opener = null;
 
-/** Selects a burst, a pod or a failed request by its key; `null` selects nothing. */
+/** Selects a burst, a pod or a request by its key; `null` selects nothing. */
 function select(key, focus = true) {
   const had = panel.box.contains(document.activeElement);
   if (key !== null && !had) opener = document.activeElement;
-  timeline.selected = key;
-  panel.show(key, focus);
+  timeline.selected = panel.show(key, focus) ? key : null;
   timeline.drawNow();
+  timeline.reveal(timeline.selected);
   if (key === null && had) giveBackFocus();
   remember();
 }
 
 /** Back to what opened the panel, which may have been drawn anew since. */
 function giveBackFocus() {
-  const again = opener?.dataset?.key && document.querySelector(`#chart [data-key="${CSS.escape(opener.dataset.key)}"]`);
+  const again = opener?.dataset?.key && timeline.marked(opener.dataset.key);
   (again || opener)?.focus?.({ preventScroll: true });
 }
 
-/** What is shown, in the address: `#t=12.3-15.8&sel=burst-1`. */
+/** What is shown, in the address: `#t=12.300_15.800&sel=burst-1&pods=ended`. */
 function remember() {
-  const parts = [];
-  if (!view.whole) parts.push(`t=${(view.from / 1e3).toFixed(3)}_${(view.to / 1e3).toFixed(3)}`);
-  if (timeline.selected) parts.push(`sel=${timeline.selected}`);
-  const fragment = parts.length > 0 ? `#${parts.join('&')}` : location.pathname + location.search;
+  const parts = new URLSearchParams();
+  if (!view.whole) parts.set('t', `${(view.from / 1e3).toFixed(3)}_${(view.to / 1e3).toFixed(3)}`);
+  if (timeline.selected) parts.set('sel', timeline.selected);
+  for (const [name, value] of filters.parts()) parts.set(name, value);
+  const fragment = parts.size > 0 ? `#${parts}` : location.pathname + location.search;
   try { history.replaceState(null, '', fragment); } catch { /* Some viewers forbid it for local files. */ }
 }
 
+/** Shows what the address says; a fragment without a value is a place in the page and says nothing of it. */
 function recall() {
+  if (location.hash !== '' && !location.hash.includes('=')) return;
   const wanted = new URLSearchParams(location.hash.slice(1));
+  filters.recall(wanted, data.series);
   const span = wanted.get('t')?.split('_').map((seconds) => Number(seconds) * 1e3);
   if (span?.length === 2 && span.every(Number.isFinite) && span[0] < span[1]) view.show(...span);
-  if (wanted.get('sel')) select(wanted.get('sel'), false);
+  else view.reset();
+  if (wanted.get('sel') !== timeline.selected) select(wanted.get('sel'), false);
+  timeline.draw();
 }
 
 let remembering = 0;
@@ -51,6 +59,7 @@ view.changed = () => {
   clearTimeout(remembering);
   remembering = setTimeout(remember, 250);
 };
+filters.changed = view.changed;
 window.addEventListener('hashchange', recall);
 
 document.addEventListener('click', (event) => {
@@ -68,6 +77,9 @@ document.addEventListener('click', (event) => {
 for (const [kind, open] of [['beforeprint', true], ['afterprint', false]]) {
   window.addEventListener(kind, () => {
     for (const details of document.querySelectorAll('main details:not(.kept)')) if (!open === details.open) details.open = open;
+    timeline.printing = open;
     timeline.drawNow();
   });
 }
+timeline.drawNow();
+performance.mark('timeline drawn');

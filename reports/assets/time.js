@@ -33,6 +33,15 @@ export function local(wallStart, ms) {
   return `${part(date.getHours(), 2)}:${part(date.getMinutes(), 2)}:${part(date.getSeconds(), 2)}.${part(date.getMilliseconds(), 3)} local`;
 }
 
+/** The clocks that an axis can be labelled with: name, words. */
+export const CLOCKS = [['run', 'run seconds'], ['local', 'local time'], ['utc', 'UTC']];
+
+/** A tick's label on a clock; run seconds have the digits that their step needs. */
+export function clockLabel(clock, wallStart, { ms, label }) {
+  if (clock === 'utc') return utc(wallStart, ms).slice(11, 23);
+  return clock === 'local' ? local(wallStart, ms).slice(0, 12) : `${label} s`;
+}
+
 /** A round step of at least `least`: 1, 2 or 5 times a power of ten. */
 export function roundStep(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-9)));

@@ -27,6 +27,11 @@ export class View {
   show(from, to) {
     const whole = this.range[1] - this.range[0];
     const span = Math.min(whole, Math.max(SHORTEST_MS, to - from));
+    if (span > whole * 0.9999) {
+      [this.from, this.to] = this.range;
+      this.changed();
+      return;
+    }
     const middle = (from + to) / 2;
     const start = Math.min(this.range[1] - span, Math.max(this.range[0], middle - span / 2));
     [this.from, this.to] = [start, start + span];

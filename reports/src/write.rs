@@ -5,17 +5,27 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use rollscope_analyzer::Analysis;
-use rollscope_records::Recording;
+use rollscope_records::{Recording, requests_parquet};
 
-use crate::{report_json, timeline_html};
+use crate::figures::{DrawError, Figure};
+use crate::{
+    Format, RunEntry, index_html, junit_xml, latency_hlog, report_json, summary_md, timeline_html,
+    trace_json,
+};
 
 /// Where the reports are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportPaths {
-    /// The HTML timeline.
-    pub timeline: PathBuf,
-    /// `report.json`.
-    pub report: PathBuf,
+    /// Every file that was written, in the order of [`Format::ALL`].
+    pub files: Vec<(Format, PathBuf)>,
+}
+
+impl ReportPaths {
+    /// The first file of a format.
+    pub fn of(&self, format: Format) -> Option<&Path> {
+        let found = self.files.iter().find(|(of, _)| *of == format);
+        found.map(|(_, path)| path.as_path())
+    }
 }
 
 /// Why a report could not be written.
@@ -37,6 +47,12 @@ pub enum ReportError {
         /// Why.
         source: io::Error,
     },
+    /// A figure could not be drawn.
+    #[error(transparent)]
+    Draw(#[from] DrawError),
+    /// The requests could not be encoded.
+    #[error("cannot write requests.parquet: {0}")]
+    Encode(#[from] rollscope_records::WriteError),
 }
 
 fn hint(source: &io::Error) -> &'static str {
@@ -51,31 +67,96 @@ fn hint(source: &io::Error) -> &'static str {
     }
 }
 
-/// Writes `timeline.html` and `report.json` into `dir`, which is made when it is not there. Each file is written beside
-/// its place and then renamed, so that a reader never sees half of one and a full disk leaves the old one alone.
+/// Writes the reports of `formats` into `dir`, which is made when it is not there. Each file is written beside its
+/// place and then renamed, so that a reader never sees half of one and a full disk leaves the old one alone. The same
+/// recording gives the same bytes.
 ///
 /// # Errors
 ///
 /// [`ReportError`] names the file or folder and the cause.
 pub fn write_reports(
     dir: &Path,
+    formats: &[Format],
     analysis: &Analysis,
     recording: &Recording,
 ) -> Result<ReportPaths, ReportError> {
+    make_folder(dir)?;
+    let mut files = Vec::new();
+    for format in Format::ALL.into_iter().filter(|f| formats.contains(f)) {
+        for (name, bytes) in contents(format, formats, analysis, recording)? {
+            let path = dir.join(name);
+            if let Some(folder) = path.parent() {
+                make_folder(folder)?;
+            }
+            replace(&path, &bytes)?;
+            files.push((format, path));
+        }
+    }
+    Ok(ReportPaths { files })
+}
+
+/// Writes `index.html` of `runs` into `dir` and returns its path.
+///
+/// # Errors
+///
+/// [`ReportError::File`] names the file and the cause.
+pub fn write_index(dir: &Path, runs: &[RunEntry]) -> Result<PathBuf, ReportError> {
+    let path = dir.join("index.html");
+    replace(&path, index_html(runs).as_bytes())?;
+    Ok(path)
+}
+
+/// The files of a format: name below the folder, and content.
+fn contents(
+    format: Format,
+    formats: &[Format],
+    a: &Analysis,
+    recording: &Recording,
+) -> Result<Vec<(String, Vec<u8>)>, ReportError> {
+    let one = |name: &str, bytes: Vec<u8>| Ok(vec![(name.to_owned(), bytes)]);
+    match format {
+        Format::Html => one("timeline.html", timeline_html(a, recording).into_bytes()),
+        Format::Json => one("report.json", report_json(a).into_bytes()),
+        Format::Junit => one("junit.xml", junit_xml(a).into_bytes()),
+        Format::Md => {
+            let text = summary_md(a, recording, timeline_figure(formats).as_deref());
+            one("summary.md", text.into_bytes())
+        }
+        Format::Trace => one("trace.json", trace_json(a, recording).into_bytes()),
+        Format::Hlog => one("latency.hlog", latency_hlog(recording)),
+        Format::Parquet => one("requests.parquet", requests_parquet(&recording.requests)?),
+        Format::Svg => figures("svg", |figure| Ok(figure.svg(a, recording)?.into_bytes())),
+        Format::Png => figures("png", |figure| figure.png(a, recording)),
+    }
+}
+
+fn figure_file(figure: Figure, extension: &str) -> String {
+    format!("figures/{}.{extension}", figure.name())
+}
+
+fn figures(
+    extension: &str,
+    draw: impl Fn(Figure) -> Result<Vec<u8>, DrawError>,
+) -> Result<Vec<(String, Vec<u8>)>, ReportError> {
+    let drawn = Figure::ALL
+        .into_iter()
+        .map(|figure| Ok((figure_file(figure, extension), draw(figure)?)));
+    drawn.collect()
+}
+
+/// The timeline's picture, where one is written beside the summary.
+fn timeline_figure(formats: &[Format]) -> Option<String> {
+    let extension = [Format::Png, Format::Svg]
+        .into_iter()
+        .find(|format| formats.contains(format))?;
+    Some(figure_file(Figure::Timeline, extension.name()))
+}
+
+fn make_folder(dir: &Path) -> Result<(), ReportError> {
     fs::create_dir_all(dir).map_err(|source| ReportError::Folder {
         path: dir.to_owned(),
         source,
-    })?;
-    let paths = ReportPaths {
-        timeline: dir.join("timeline.html"),
-        report: dir.join("report.json"),
-    };
-    replace(&paths.report, report_json(analysis).as_bytes())?;
-    replace(
-        &paths.timeline,
-        timeline_html(analysis, recording).as_bytes(),
-    )?;
-    Ok(paths)
+    })
 }
 
 /// Puts `bytes` at `path` by way of a temporary file beside it.

@@ -7,6 +7,7 @@
 
 mod analysis;
 mod load;
+pub(crate) mod poison;
 
 use rollscope_analyzer::{Analysis, GapReport, Ms, VerdictOutcome};
 use rollscope_records::{Recording, RunOffset};

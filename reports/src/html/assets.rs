@@ -8,17 +8,24 @@ use sha2::{Digest as _, Sha256};
 pub(super) const STYLE: &str = include_str!("../../assets/timeline.css");
 
 /// The script's modules, each after those that it imports.
-const MODULES: [&str; 12] = [
+const MODULES: [&str; 19] = [
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/time.js"),
     include_str!("../../assets/data.js"),
     include_str!("../../assets/view.js"),
     include_str!("../../assets/tooltip.js"),
     include_str!("../../assets/series.js"),
+    include_str!("../../assets/records.js"),
     include_str!("../../assets/charts.js"),
     include_str!("../../assets/bands.js"),
     include_str!("../../assets/lanes.js"),
+    include_str!("../../assets/lists.js"),
+    include_str!("../../assets/evidence.js"),
     include_str!("../../assets/panel.js"),
+    include_str!("../../assets/filters.js"),
+    include_str!("../../assets/minimap.js"),
+    include_str!("../../assets/gestures.js"),
+    include_str!("../../assets/legend.js"),
     include_str!("../../assets/timeline.js"),
     include_str!("../../assets/main.js"),
 ];
@@ -37,12 +44,12 @@ pub(super) fn script() -> String {
     script
 }
 
-/// The content security policy: nothing but this style and this script, both known by their hash.
-pub(super) fn policy(style: &str, script: &str) -> String {
+/// The content security policy: nothing but this style and this script, both known by their hash; without one, none.
+pub(super) fn policy(style: &str, script: Option<&str>) -> String {
+    let script = script.map_or("none".to_owned(), hash);
     format!(
-        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src '{}'; script-src '{script}'; base-uri 'none'; form-action 'none'",
         hash(style),
-        hash(script)
     )
 }
 

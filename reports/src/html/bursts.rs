@@ -1,6 +1,6 @@
 //! Each burst with its evidence in full.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use rollscope_analyzer::{Analysis, Burst};
@@ -15,21 +15,35 @@ use crate::text::{count, counted, field, millis};
 
 /// Requests of a burst that are listed in the page; the panel of the timeline has them all.
 const MOST_REQUESTS: usize = 40;
+/// Requests of all bursts together that are listed in the page.
+const MOST_LISTED: usize = 1_000;
 
 /// The section of bursts.
-pub(super) fn section(a: &Analysis, recording: &Recording) -> Markup {
-    let placement = Placement::new(a, recording);
+pub(super) fn section(a: &Analysis, recording: &Recording, placement: &Placement<'_>) -> Markup {
+    let failed: BTreeMap<u64, &RequestRecord> = recording
+        .requests
+        .iter()
+        .filter(|r| r.outcome.is_failure())
+        .map(|r| (r.seq, r))
+        .collect();
+    let listed = (MOST_LISTED / a.bursts.len().max(1)).clamp(3, MOST_REQUESTS);
     html! {
         section #bursts aria-labelledby="bursts-title" {
             h2 #bursts-title { "Bursts of failed requests" }
             @if a.bursts.is_empty() { p.none { "None." } }
-            @for b in &a.bursts { (burst(a, b, recording, &placement)) }
-            @if a.unattributed > 0 { (in_no_burst(a, recording, &placement)) }
+            @for b in &a.bursts { (burst(a, b, &rows_of(b, &failed), placement, listed)) }
+            @if a.unattributed > 0 { (in_no_burst(a, &failed, placement)) }
         }
     }
 }
 
-fn burst(a: &Analysis, b: &Burst, recording: &Recording, placement: &Placement<'_>) -> Markup {
+fn burst(
+    a: &Analysis,
+    b: &Burst,
+    rows: &[&RequestRecord],
+    placement: &Placement<'_>,
+    listed: usize,
+) -> Markup {
     html! {
         article.burst #{ "burst-" (b.id) } {
             h3 { "#" (b.id) " " (cause_title(&b.cause, b.detail.as_deref())) span.count { (count(b.failed)) " failed" } }
@@ -50,41 +64,54 @@ fn burst(a: &Analysis, b: &Burst, recording: &Recording, placement: &Placement<'
                 }
             }
             @if !b.advice.is_empty() { h4 { "Change" } (advice(&b.advice)) }
-            (requests(b, recording, placement, a))
+            (request_table(rows, placement, a, listed))
         }
     }
 }
 
-fn requests(b: &Burst, recording: &Recording, placement: &Placement<'_>, a: &Analysis) -> Markup {
-    let wanted: BTreeSet<u64> = b.requests.iter().copied().collect();
-    let rows: Vec<_> = recording
+/// A burst's requests, in the order in which they were due.
+fn rows_of<'a>(b: &Burst, failed: &BTreeMap<u64, &'a RequestRecord>) -> Vec<&'a RequestRecord> {
+    let mut rows: Vec<_> = b
         .requests
         .iter()
-        .filter(|r| wanted.contains(&r.seq))
+        .filter_map(|seq| failed.get(seq).copied())
         .collect();
-    request_table(&rows, placement, a)
+    rows.sort_by_key(|r| (r.scheduled, r.seq));
+    rows
 }
 
-fn in_no_burst(a: &Analysis, recording: &Recording, placement: &Placement<'_>) -> Markup {
-    let failed = recording.requests.iter().filter(|r| r.outcome.is_failure());
-    let rows: Vec<_> = failed.filter(|r| placement.of(r).burst.is_none()).collect();
+fn in_no_burst(
+    a: &Analysis,
+    failed: &BTreeMap<u64, &RequestRecord>,
+    placement: &Placement<'_>,
+) -> Markup {
+    let rows: Vec<_> = failed
+        .values()
+        .filter(|r| placement.of(r).burst.is_none())
+        .copied()
+        .collect();
     html! {
         article.burst {
             h3 { "In no burst" span.count { (count(a.unattributed)) " failed" } }
-            (request_table(&rows, placement, a))
+            (request_table(&rows, placement, a, MOST_REQUESTS))
         }
     }
 }
 
-fn request_table(rows: &[&RequestRecord], placement: &Placement<'_>, a: &Analysis) -> Markup {
-    let more = rows.len().saturating_sub(MOST_REQUESTS);
+fn request_table(
+    rows: &[&RequestRecord],
+    placement: &Placement<'_>,
+    a: &Analysis,
+    listed: usize,
+) -> Markup {
+    let more = rows.len().saturating_sub(listed);
     html! {
         details.rows {
             summary { (counted(rows.len() as u64, "request record", "request records")) }
-            div.scroll {
+            div.scroll tabindex="0" role="group" aria-label="Request records" {
                 table {
                     thead { tr { th scope="col" { "Slot" } th scope="col" { "Due, s" } th scope="col" { "Ended after" } th scope="col" { "Lane" } th scope="col" { "Request" } th scope="col" { "Outcome" } th scope="col" { "Phase" } th scope="col" { "Pod" } } }
-                    tbody { @for r in rows.iter().take(MOST_REQUESTS) { (request_row(r, placement, a)) } }
+                    tbody { @for r in rows.iter().take(listed) { (request_row(r, placement, a)) } }
                 }
             }
             @if more > 0 { p.none { "and " (count(more as u64)) " more: the timeline has all of them." } }

@@ -37,7 +37,7 @@ pub(super) fn assertions(a: &Analysis) -> Markup {
             h2 #assertions-title { "Shutdown assertions" }
             @if a.assertions.is_empty() { p.none { "None: no pod was seen terminating." } }
             @else {
-                div.scroll { table {
+                div.scroll tabindex="0" role="group" aria-label="Shutdown assertions, table" { table {
                     thead { tr { th scope="col" { "Held" } th scope="col" { "What should be true" } th scope="col" { "What was seen" } th scope="col" { "Broken by" } } }
                     tbody { @for item in &a.assertions { (assertion(item, a)) } }
                 } }
@@ -107,7 +107,7 @@ fn clocks(clocks: &[ClockReport]) -> Markup {
     html! {
         @if clocks.is_empty() { p.none { "No other clock was compared." } }
         @else {
-            div.scroll { table {
+            div.scroll tabindex="0" role="group" aria-label="Clocks, table" { table {
                 thead { tr { th scope="col" { "Clock" } th scope="col" { "Offset to ours" } th scope="col" { "Known to" } th scope="col" { "Samples" } } }
                 tbody {
                     @for c in clocks {
@@ -128,7 +128,7 @@ fn gaps(gaps: &[GapReport]) -> Markup {
     html! {
         @if gaps.is_empty() { p.none { "None: watches and logs were seen without a break." } }
         @else {
-            div.scroll { table {
+            div.scroll tabindex="0" role="group" aria-label="Gaps in the observation, table" { table {
                 thead { tr { th scope="col" { "What" } th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Why" } th scope="col" { "Matters" } } }
                 tbody {
                     @for g in gaps {
@@ -153,7 +153,7 @@ pub(super) fn stages(a: &Analysis) -> Markup {
             h2 #stages-title { "Stages" }
             @if a.stages.is_empty() { p.none { "None was recorded." } }
             @else {
-                div.scroll { table {
+                div.scroll tabindex="0" role="group" aria-label="Stages, table" { table {
                     thead { tr { th scope="col" { "Stage" } th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Marks" } th scope="col" { "End" } } }
                     tbody {
                         @for s in &a.stages {

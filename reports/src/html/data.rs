@@ -5,16 +5,32 @@ use rollscope_records::Recording;
 use serde_json::{Value, json};
 
 use super::bins::{Level, SERIES, level_json};
-use super::failed::failed_json;
 use super::logs::{exec_json, logs_json};
+use super::near::near_evidence;
 use super::placement::Placement;
-use super::watch::watch_json;
+use super::raw::watch_json;
+use super::rows::rows_json;
 use crate::text::field;
 
-/// Everything that the script needs, as text that is safe inside a `script` element.
-pub(super) fn embedded(analysis: &Analysis, recording: &Recording, levels: &[Level]) -> String {
-    let placement = Placement::new(analysis, recording);
-    let mut data = json!({
+/// Size of a page that raw records may fill up, bytes. What must be in it (every failed request, every pod, the bins)
+/// is in it whatever the size.
+const PAGE_BYTES: usize = 7_200_000;
+/// Raw records together, bytes: at least and at most.
+const RAW_BYTES: (usize, usize) = (500_000, 3_000_000);
+/// What an answered request takes in the page, bytes, about.
+const REQUEST_BYTES: usize = 80;
+
+/// Everything that the script needs, as text that is safe inside a `script` element. `page_bytes` is the size of the
+/// page without it.
+pub(super) fn embedded(
+    analysis: &Analysis,
+    recording: &Recording,
+    levels: &[Level],
+    placement: &Placement<'_>,
+    page_bytes: usize,
+) -> String {
+    let failed = recording.requests.iter().filter(|r| r.outcome.is_failure());
+    let mut facts = json!({
         "wall_start_ms": recording.run.wall_start_unix_nanos as f64 / 1e6,
         "range_ms": range_ms(analysis, recording),
         "series": SERIES,
@@ -23,13 +39,25 @@ pub(super) fn embedded(analysis: &Analysis, recording: &Recording, levels: &[Lev
         "pods": analysis.pods,
         "bursts": bursts_json(analysis),
         "gaps": analysis.gaps,
-        "failed": failed_json(recording, &placement),
-        "watch": watch_json(analysis, recording),
-        "logs": logs_json(analysis, recording),
+    });
+    neutralise(&mut facts);
+    facts["failed"] = rows_json(failed, placement);
+    let facts = in_script(&facts.to_string());
+    let (least, most) = RAW_BYTES;
+    let room = PAGE_BYTES
+        .saturating_sub(page_bytes + facts.len())
+        .clamp(least, most);
+    let near = near_evidence(analysis, recording, room / 5 / REQUEST_BYTES);
+    let mut raw = json!({
+        "watch": watch_json(analysis, recording, room / 2),
+        "logs": logs_json(analysis, recording, room / 5),
         "exec": exec_json(recording),
     });
-    neutralise(&mut data);
-    in_script(&data.to_string())
+    neutralise(&mut raw);
+    raw["near"] = rows_json(near.into_iter(), placement);
+    let raw = in_script(&raw.to_string());
+    // Two objects as one.
+    format!("{},{}", &facts[..facts.len() - 1], &raw[1..])
 }
 
 /// What the timeline needs of each burst; the rest is in the page.

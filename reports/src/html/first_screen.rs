@@ -9,6 +9,8 @@ use crate::text::{count, counted, field, length, millis, rate, seconds, verdict}
 
 /// Bursts of one cause that are told on the first screen; the others are counted and linked.
 const MOST_BURSTS: usize = 4;
+/// Bursts that are linked beside one change.
+const MOST_IDS: usize = 8;
 
 /// The page's head: verdict in words and the counts behind it.
 pub(super) fn head(a: &Analysis) -> Markup {
@@ -163,10 +165,22 @@ fn change_card(a: &Analysis) -> Markup {
                 @for (change, bursts) in changes {
                     li {
                         (knob(&change.field)) " " (sentence(&change.text)) " "
-                        small.where { "for " @for (i, id) in bursts.iter().enumerate() { @if i > 0 { ", " } a href={ "#burst-" (id) } data-select={ "burst-" (id) } { "#" (id) } } }
+                        (for_bursts(&bursts))
                     }
                 }
             }
+        }
+    }
+}
+
+/// The bursts that ask for a change: some of them linked, all of them counted.
+fn for_bursts(ids: &[u32]) -> Markup {
+    let (told, more) = ids.split_at(ids.len().min(MOST_IDS));
+    html! {
+        small.where {
+            "for "
+            @for (i, id) in told.iter().enumerate() { @if i > 0 { ", " } a href={ "#burst-" (id) } data-select={ "burst-" (id) } { "#" (id) } }
+            @if !more.is_empty() { " and " a href="#bursts" { (counted(more.len() as u64, "more burst", "more bursts")) } }
         }
     }
 }

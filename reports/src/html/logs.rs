@@ -1,4 +1,4 @@
-//! The log lines that a pod's panel shows.
+//! The log lines that a panel shows.
 
 use std::collections::BTreeMap;
 
@@ -6,43 +6,59 @@ use rollscope_analyzer::{Analysis, Ms};
 use rollscope_records::{LogRecord, LogSource, Recording};
 use serde_json::{Value, json};
 
+use super::budget::{distance, share_out, spans};
 use crate::text::visible;
 
-/// Lines of one pod at most.
+/// Lines of one pod, or of the stages' commands, at most.
 const MOST_LINES: usize = 120;
 /// Characters of one line at most.
 const LINE_CHARS: usize = 400;
+/// What a line costs besides its text.
+const LINE_COST: usize = 50;
 
-/// For each pod of the analysis, the last lines of its containers and how many more there are.
-pub(super) fn logs_json(analysis: &Analysis, recording: &Recording) -> Vec<Value> {
+/// For each pod of the analysis, the lines of its containers that are nearest to its end and its bursts, in order, and
+/// how many more there are (`more`). A row is `[at, container, runtime's timestamp, line]`.
+pub(super) fn logs_json(analysis: &Analysis, recording: &Recording, room: usize) -> Vec<Value> {
     let mut by_pod: BTreeMap<&str, Vec<(&LogRecord, &str)>> = BTreeMap::new();
     for log in &recording.logs {
         if let LogSource::Container { pod, container } = &log.source {
             by_pod.entry(pod).or_default().push((log, container));
         }
     }
-    let empty = Vec::new();
-    analysis
-        .pods
-        .iter()
-        .map(|pod| lines_json(by_pod.get(pod.name.as_str()).unwrap_or(&empty)))
-        .collect()
-}
-
-fn lines_json(lines: &[(&LogRecord, &str)]) -> Value {
-    let more = lines.len().saturating_sub(MOST_LINES);
-    let shown = lines.iter().skip(more).map(|(log, container)| {
-        json!([
-            Ms(log.at),
-            container,
-            log.timestamp,
-            visible(&log.line, LINE_CHARS)
-        ])
+    let spans = spans(analysis);
+    let mut all = vec![Value::Null; analysis.pods.len()];
+    share_out(analysis, room, |pod, share| {
+        let none = Vec::new();
+        let lines = by_pod
+            .get(analysis.pods[pod].name.as_str())
+            .unwrap_or(&none);
+        let mut nearest: Vec<usize> = (0..lines.len()).collect();
+        nearest.sort_by_key(|i| distance(&spans[pod], lines[*i].0.at));
+        let mut used = 0;
+        let fits = nearest.into_iter().take(MOST_LINES).take_while(|i| {
+            used += lines[*i].0.line.len().min(LINE_CHARS) + LINE_COST;
+            used <= share
+        });
+        let mut shown: Vec<usize> = fits.collect();
+        shown.sort_unstable();
+        let more = lines.len() - shown.len();
+        let rows: Vec<_> = shown.into_iter().map(|i| row(lines[i])).collect();
+        all[pod] = json!({ "more": more, "lines": rows });
+        used.min(share)
     });
-    json!({ "more": more, "lines": shown.collect::<Vec<_>>() })
+    all
 }
 
-/// The output of the stages' commands, the last lines of it.
+fn row((log, container): (&LogRecord, &str)) -> Value {
+    json!([
+        Ms(log.at),
+        container,
+        log.timestamp,
+        visible(&log.line, LINE_CHARS)
+    ])
+}
+
+/// The output of the stages' commands, the last lines of it: `[at, stage, stream, line]`.
 pub(super) fn exec_json(recording: &Recording) -> Value {
     let own: Vec<_> = recording
         .logs

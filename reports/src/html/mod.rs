@@ -5,19 +5,31 @@
 
 mod assets;
 mod bins;
+mod budget;
 mod bursts;
 mod checks;
+mod columns;
+mod comparison;
 mod data;
-mod failed;
 mod first_screen;
 #[cfg(test)]
 mod fixtures;
+mod index;
 mod logs;
+mod merge_patch;
+mod near;
 mod over_time;
 mod page;
 mod parts;
-mod placement;
+pub(crate) mod placement;
 mod pods;
+mod raw;
+mod rows;
+mod run_entry;
+mod trend;
 mod watch;
 
+pub use comparison::comparison_html;
+pub use index::index_html;
 pub use page::timeline_html;
+pub use run_entry::{RunEntry, RunEntryError};

@@ -22,7 +22,7 @@ pub(super) fn section(levels: &[Level]) -> Markup {
                 Some(level) => {
                     details {
                         summary { "Counts and latency from the due time, every " (millis(level.width_ms as f64)) }
-                        div.scroll { (table(level)) }
+                        div.scroll tabindex="0" role="group" aria-label="Requests over time, table" { (table(level)) }
                     }
                 },
             }
@@ -51,8 +51,8 @@ fn row(level: &Level, index: usize, bin: &Bin, shown: &[usize]) -> Markup {
         tr {
             th.num scope="row" { (format!("{:.3}", from as f64 / 1e3)) }
             @for series in shown { td.num { (count(bin.counts[*series])) } }
-            td.num { (bin.quantile(500).map(millis).unwrap_or_default()) }
-            td.num { (bin.quantile(990).map(millis).unwrap_or_default()) }
+            td.num { (bin.p50.map(millis).unwrap_or_default()) }
+            td.num { (bin.p99.map(millis).unwrap_or_default()) }
         }
     }
 }

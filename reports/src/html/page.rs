@@ -4,29 +4,24 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rollscope_analyzer::Analysis;
 use rollscope_records::Recording;
 
+use super::placement::Placement;
 use super::{assets, bins, bursts, checks, data, first_screen, over_time, pods};
 use crate::text::{field, utc, verdict};
 
 /// The HTML timeline: one self-contained page, byte for byte the same for the same input.
 pub fn timeline_html(analysis: &Analysis, recording: &Recording) -> String {
     let script = assets::script();
-    let policy = assets::policy(assets::STYLE, &script);
+    let policy = assets::policy(assets::STYLE, Some(&script));
     let levels = bins::levels(recording);
-    let data = data::embedded(analysis, recording, &levels);
+    let placement = Placement::new(analysis, recording);
+    let body = body(analysis, recording, &levels, &placement);
+    let data = data::embedded(analysis, recording, &levels, &placement, body.0.len());
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
-                title { (verdict(analysis.verdict.outcome)) ": " (field(&analysis.run.name)) " · Rollscope" }
-                style { (PreEscaped(assets::STYLE)) }
-            }
-            body {
-                (body(analysis, recording, &levels))
+            (head(&format!("{}: {} · Rollscope", verdict(analysis.verdict.outcome), field(&analysis.run.name)), &policy))
+            body.large[large(analysis)] {
+                (body)
                 script #data type="application/json" { (PreEscaped(&data)) }
                 script type="module" { (PreEscaped(&script)) }
             }
@@ -35,7 +30,49 @@ pub fn timeline_html(analysis: &Analysis, recording: &Recording) -> String {
     page.into_string() + "\n"
 }
 
-fn body(a: &Analysis, recording: &Recording, levels: &[bins::Level]) -> Markup {
+/// Whether the page is so long that a browser should lay out its sections only when they are near.
+fn large(a: &Analysis) -> bool {
+    a.pods.len() > 60 || a.bursts.len() > 40
+}
+
+fn head(title: &str, policy: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="referrer" content="no-referrer";
+            title { (title) }
+            style { (PreEscaped(assets::STYLE)) }
+        }
+    }
+}
+
+/// A page without a script.
+pub(super) struct Document<'a> {
+    /// Its title, neutralised.
+    pub(super) title: &'a str,
+    /// What its body holds.
+    pub(super) body: &'a Markup,
+}
+
+/// Such a page as text.
+pub(super) fn document(page: &Document<'_>) -> String {
+    let policy = assets::policy(assets::STYLE, None);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" { (head(page.title, &policy)) body { (page.body) } }
+    };
+    page.into_string() + "\n"
+}
+
+fn body(
+    a: &Analysis,
+    recording: &Recording,
+    levels: &[bins::Level],
+    placement: &Placement<'_>,
+) -> Markup {
     html! {
         a.skip href="#timeline" { "Skip to the timeline" }
         div.page {
@@ -43,7 +80,7 @@ fn body(a: &Analysis, recording: &Recording, levels: &[bins::Level]) -> Markup {
             main {
                 (first_screen::causes(a))
                 (timeline())
-                (bursts::section(a, recording))
+                (bursts::section(a, recording, placement))
                 (pods::section(a))
                 (checks::findings(a))
                 (checks::assertions(a))
@@ -62,6 +99,10 @@ fn timeline() -> Markup {
     html! {
         section #timeline aria-labelledby="timeline-title" {
             h2 #timeline-title { "Timeline" }
+            p.note.tables {
+                "The same as tables: " a href="#bursts" { "bursts" } ", " a href="#pods" { "pods" } ", " a href="#stages" { "stages" } ", "
+                a href="#over-time" { "requests and latency over time" } ", " a href="#trust" { "what could not be seen" } "."
+            }
             div #chart { p.note.without-script { "The drawing needs JavaScript. Everything in it is also in the tables below." } }
         }
     }

@@ -1,7 +1,8 @@
 //! Small pieces that several sections of the page use.
 
 use maud::{Markup, html};
-use rollscope_analyzer::{Advice, Evidence, Ms};
+use rollscope_analyzer::{Advice, Evidence, Ms, MsInterval};
+use rollscope_records::RunOffset;
 
 use crate::text::{cause, cause_code, count, field, interval};
 
@@ -66,7 +67,7 @@ pub(super) fn evidence(items: &[Evidence], none: &str) -> Markup {
         @else {
             ul.evidence {
                 @for item in items {
-                    li {
+                    li data-evidence=(field(&item.id)) data-at=[item.at_ms.map(bounds)] data-pod=[item.pod.as_deref().map(field)] {
                         (sentence(&item.text))
                         small.where {
                             code { (field(&item.id)) }
@@ -80,6 +81,12 @@ pub(super) fn evidence(items: &[Evidence], none: &str) -> Markup {
             }
         }
     }
+}
+
+/// An interval as the script reads it: milliseconds, `lo_hi`.
+fn bounds(at: MsInterval) -> String {
+    let ms = |at: RunOffset| (at.nanos() as f64 / 1e3).round() / 1e3;
+    format!("{}_{}", ms(at.0.lo), ms(at.0.hi))
 }
 
 /// What to change.

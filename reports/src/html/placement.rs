@@ -2,14 +2,14 @@
 //!
 //! This places marks; the analysis alone says what caused a failure. The page tells on what each place rests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rollscope_analyzer::{Analysis, Burst, PodReport};
 use rollscope_records::{Recording, RequestRecord, RunOffset};
 
 /// What a place rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Basis {
+pub(crate) enum Basis {
     /// The response named the pod.
     Header,
     /// Every answer on the same connection named the same pod.
@@ -24,7 +24,7 @@ pub(super) enum Basis {
 
 impl Basis {
     /// In words.
-    pub(super) const fn words(self) -> &'static str {
+    pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Header => "the response named it",
             Self::Connection => "every answer on its connection named it",
@@ -37,17 +37,17 @@ impl Basis {
 
 /// The place of one failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Index into [`Analysis::pods`].
-    pub(super) pod: Option<usize>,
+    pub(crate) pod: Option<usize>,
     /// What that rests on.
-    pub(super) basis: Basis,
+    pub(crate) basis: Basis,
     /// The burst's number.
-    pub(super) burst: Option<u32>,
+    pub(crate) burst: Option<u32>,
 }
 
 /// Where failed requests go.
-pub(super) struct Placement<'a> {
+pub(crate) struct Placement<'a> {
     analysis: &'a Analysis,
     by_name: BTreeMap<&'a str, Vec<usize>>,
     by_connection: BTreeMap<u64, Option<&'a str>>,
@@ -56,7 +56,7 @@ pub(super) struct Placement<'a> {
 
 impl<'a> Placement<'a> {
     /// The places of a recording's failed requests.
-    pub(super) fn new(analysis: &'a Analysis, recording: &'a Recording) -> Self {
+    pub(crate) fn new(analysis: &'a Analysis, recording: &'a Recording) -> Self {
         let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (index, pod) in analysis.pods.iter().enumerate() {
             by_name.entry(&pod.name).or_default().push(index);
@@ -74,7 +74,7 @@ impl<'a> Placement<'a> {
     }
 
     /// The place of `request`.
-    pub(super) fn of(&self, request: &RequestRecord) -> Place {
+    pub(crate) fn of(&self, request: &RequestRecord) -> Place {
         let burst = self
             .burst_of
             .get(&request.seq)
@@ -136,11 +136,16 @@ fn ending(pod: &PodReport, at: RunOffset) -> bool {
     from <= at && until.is_none_or(|until| at <= until)
 }
 
-/// The pod that every answer on a connection named; `None` where they differ (a proxy is between).
+/// The pod that every answer on a connection named, for connections on which a request failed; `None` where they differ
+/// (a proxy is between).
 fn pods_of_connections(recording: &Recording) -> BTreeMap<u64, Option<&str>> {
+    let failed = recording.requests.iter().filter(|r| r.outcome.is_failure());
+    let wanted: BTreeSet<u64> = failed.filter_map(|r| r.connection).collect();
     let mut pods: BTreeMap<u64, Option<&str>> = BTreeMap::new();
     for request in &recording.requests {
-        if let (Some(id), Some(pod)) = (request.connection, request.pod.as_deref()) {
+        if let (Some(id), Some(pod)) = (request.connection, request.pod.as_deref())
+            && wanted.contains(&id)
+        {
             pods.entry(id)
                 .and_modify(|known| *known = known.filter(|name| *name == pod))
                 .or_insert(Some(pod));
