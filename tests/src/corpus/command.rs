@@ -167,19 +167,45 @@ fn rescore(dir: &Path) -> Result<Score, String> {
     Ok(score)
 }
 
+/// The arguments that decide the result, as they can be given again.
+fn again(args: &Args) -> String {
+    if let Some(dir) = &args.score {
+        return format!("--score {}", dir.display());
+    }
+    if let Some(only) = &args.only {
+        return format!("--only {only}");
+    }
+    let mut again = format!("--runs {} --seed {}", args.runs, args.seed);
+    if let Some(max) = args.max_rate {
+        again += &format!(" --max-rate {max}");
+    }
+    again
+}
+
 fn document(args: &Args, tables: &str, last: &str) -> String {
     let today = OffsetDateTime::now_utc().date();
     let mut text = format!(
-        "# How often the cause is right\n\nMeasured on rollouts that were drawn at random, run in the sandbox and labelled from what the sandbox and the servers\n\
+        "# How often the cause is right\n\nMeasured on rollouts that were drawn at random, run in the sandbox, and labelled from what the sandbox and the servers\n\
          themselves wrote down, apart from the recording. Every failed request counts, not only large bursts.\n\n    \
-         cargo run --release -p rollscope-tests --bin corpus -- --runs {} --seed {}\n\n{today}: {last}\n\n## Ranges of the draw\n\n| what | range |\n|---|---|\n",
-        args.runs, args.seed
+         cargo run --release -p rollscope-tests --bin corpus -- {}\n\n{today}: {last}\n\n## Ranges of the draw\n\n| what | range |\n|---|---|\n",
+        again(args)
     );
     for (what, range) in RANGES {
         text += &format!("| {what} | {range} |\n");
     }
-    text += "\n`several` counts as right only where it names the true cause and the run had neither logs nor a readiness probe (for a\n\
-             wrapper that ends at the signal: no logs). The\n\
-             rules by which a request gets its true cause are in `tests/src/corpus/label.rs`.\n\n## Result\n\n";
-    text + tables.trim_end() + "\n"
+    text + RULES + tables.trim_end() + "\n"
 }
+
+const RULES: &str = "
+## What counts as right
+
+The true cause of a request comes from the front end's log (which pod its connection or request was sent to, and how that
+ended), the pod's own ledger and the kubelet's log; the rules are in `tests/src/corpus/label.rs`. Where either of two
+causes would have saved the request, both are right. `several` is right only where it names the true cause and no
+observer can tell more: without logs and without a readiness probe; for a wrapper that dies of the signal, without logs;
+for a process that was killed at about its deletion; behind `l4` while the front end may not know yet that an endpoint
+is ready again. `unknown` is never right.
+
+## Result
+
+";
