@@ -55,6 +55,8 @@ pub struct Analysis {
     pub pods: Vec<PodReport>,
     /// Bursts of failed requests.
     pub bursts: Vec<Burst>,
+    /// Every failed request, in order of its number, with the pod that it is laid at.
+    pub failures: Vec<FailureReport>,
     /// Failed requests that are in no burst.
     pub unattributed: u64,
     /// What is wrong without a failed request.
@@ -313,6 +315,8 @@ pub struct Burst {
     pub cause: String,
     /// The signature's face (`refused`, `in_flight_cut`, `long_request` ...), where it has several.
     pub detail: Option<String>,
+    /// The stage of the scenario that was running when it began, or had ended last: `stage 2 (exec)`.
+    pub stage: Option<String>,
     /// In a sentence for the first screen.
     pub summary: String,
     /// 0 to 1.
@@ -325,6 +329,20 @@ pub struct Burst {
     pub ruled_out: Vec<RuledOut>,
     /// What to change.
     pub advice: Vec<Advice>,
+}
+
+/// One failed request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailureReport {
+    /// Its sequence number.
+    pub seq: u64,
+    /// The pod that it was on, where that is known or the verdict names it.
+    pub pod: Option<String>,
+    /// How the pod is known: `header`, `connection`, `peer`, `time` (the likeliest by time, or by the verdict) or
+    /// `unknown`.
+    pub how: String,
+    /// The burst that it is in.
+    pub burst: Option<u32>,
 }
 
 /// A fact that a verdict rests on.

@@ -17,7 +17,7 @@ use crate::signatures::judge;
 use crate::timeline::{LogBook, PodIx, Timeline, stage_reports, timeline};
 use crate::traffic::{Failure, How, Traffic, sharpen};
 use crate::verdict::{Grounds, verdict};
-use crate::{assertions, counts, findings, kube_time, latency, notes, tame};
+use crate::{assertions, counts, failures, findings, kube_time, latency, notes, tame};
 
 /// Analyses a recording. The same recording gives the same analysis, byte for byte.
 pub fn analyze(recording: &Recording) -> Analysis {
@@ -30,7 +30,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let gaps = Gaps::of(recording);
     let mut traffic = Traffic::of(recording, &ordered, &timeline);
     sharpen(&mut timeline, &traffic);
-    traffic.suspect(&timeline);
+    traffic.suspect(&timeline, &logs);
     let (cells, bursts) = judged(&timeline, &mut traffic, &logs, &gaps, recording);
 
     let drains = drains(&timeline, &traffic, &logs, &gaps);
@@ -45,10 +45,10 @@ pub fn analyze(recording: &Recording) -> Analysis {
         baseline: &baseline,
         measures: &measures,
         target: &recording.run.target.kind,
+        stages: stage_reports(&ordered.stages),
     };
     assembled(
         recording,
-        &ordered,
         &clocks,
         burst::burst_reports(&bursts, &cells, &cx),
         &cx,
@@ -58,7 +58,6 @@ pub fn analyze(recording: &Recording) -> Analysis {
 /// Puts the parts of the report together.
 fn assembled(
     recording: &Recording,
-    ordered: &Ordered<'_>,
     clocks: &Clocks,
     bursts: Vec<Burst>,
     cx: &Context<'_>,
@@ -67,7 +66,7 @@ fn assembled(
     let counts = counts::counts(&cx.traffic.requests);
     let (first, last) = extent(recording);
     let gap_reports = cx.gaps.reports(cx.timeline, last);
-    let stages = stage_reports(&ordered.stages);
+    let stages = cx.stages.clone();
     Analysis {
         schema: SCHEMA,
         verdict: verdict(&Grounds {
@@ -85,6 +84,7 @@ fn assembled(
         latency_ms: latency::latency(&cx.traffic.requests),
         pods: pod_reports(cx),
         findings: findings::findings(&bursts, cx),
+        failures: failures::failures(&bursts, cx),
         clocks: clocks.reports(),
         generator: recording.generator.clone(),
         notes: notes::notes(recording, cx),
@@ -116,8 +116,10 @@ fn judged(
         baseline: &baseline,
         measures: &BTreeMap::new(),
         target: &recording.run.target.kind,
+        stages: Vec::new(),
     };
-    let cells: Vec<Cell> = burst::cells(&traffic.failures, gap)
+    let name = |f: &Failure| traffic.request(f).name.to_string();
+    let cells: Vec<Cell> = burst::cells(&traffic.failures, gap, timeline, name)
         .into_iter()
         .map(|case| Cell {
             judgement: judge(&case, &cx),
@@ -133,17 +135,26 @@ fn judged(
     (cells, merged)
 }
 
-/// Lays a failure at the door of the pod that the verdict names, unless something better than time names another; a
-/// verdict that names no pod takes back what time alone had suggested.
+/// Lays a failure at the door of the pod that the verdict names, unless something better than time names another, or
+/// the pod cannot have had it while another of its suspects can; a verdict that names no pod takes back what time
+/// alone had suggested.
 fn blame(failure: &mut Failure, pod: Option<PodIx>) {
-    if matches!(failure.how, How::Unknown | How::ByTime) {
-        failure.pod = pod;
-        failure.how = if pod.is_some() {
-            How::ByTime
-        } else {
-            How::Unknown
-        };
+    if !matches!(failure.how, How::Unknown | How::ByTime) {
+        return;
     }
+    let likeliest = failure.suspects.first().copied();
+    failure.pod = pod.and_then(|p| {
+        if failure.suspects.contains(&p) {
+            Some(p)
+        } else {
+            likeliest.or(Some(p))
+        }
+    });
+    failure.how = if failure.pod.is_some() {
+        How::ByTime
+    } else {
+        How::Unknown
+    };
 }
 
 fn run_summary(recording: &Recording, first: RunOffset, last: RunOffset) -> RunSummary {

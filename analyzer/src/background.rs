@@ -19,6 +19,9 @@ pub(crate) struct Baseline {
     on_pod: BTreeMap<(Kind, PodIx), u64>,
     /// Pods that it spread over.
     pods: u64,
+    /// By the request's name: how many were sent, and how many of them failed in which way.
+    sent: BTreeMap<String, u64>,
+    failed: BTreeMap<(String, Kind), u64>,
 }
 
 impl Baseline {
@@ -46,6 +49,20 @@ impl Baseline {
                 }
             }
         }
+        let mut failed: BTreeMap<(String, Kind), u64> = BTreeMap::new();
+        for f in traffic.failures.iter().filter(|f| f.at < until) {
+            let name = traffic.request(f).name.clone();
+            *failed.entry((name, f.kind)).or_insert(0) += 1;
+        }
+        let mut sent: BTreeMap<String, u64> = BTreeMap::new();
+        for r in traffic.requests.iter().take_while(|r| r.scheduled < until) {
+            match sent.get_mut(&r.name) {
+                Some(n) => *n += 1,
+                None => {
+                    sent.insert(r.name.clone(), 1);
+                }
+            }
+        }
         counts.retain(|kind, n| goes_on(*n, late.get(kind).copied().unwrap_or(0)));
         Self {
             length: until.nanos_since(from).max(0),
@@ -57,6 +74,20 @@ impl Baseline {
                 .iter()
                 .filter(|p| p.first_seen < until)
                 .count() as u64,
+            sent,
+            failed,
+        }
+    }
+
+    /// The share of requests of that name that failed in that way (one standard error above it), 0 to 1.
+    pub(crate) fn share(&self, name: &str, kind: Kind) -> f64 {
+        let sent = self.sent.get(name).copied().unwrap_or(0) as f64;
+        let failed = self.failed.get(&(name.to_owned(), kind));
+        let failed = failed.copied().unwrap_or(0) as f64;
+        if sent > 0.0 {
+            ((failed + failed.sqrt()) / sent).min(1.0)
+        } else {
+            0.0
         }
     }
 

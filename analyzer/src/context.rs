@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rollscope_records::{Interval, RunOffset};
 
-use crate::analysis::{Evidence, MsInterval};
+use crate::analysis::{Evidence, MsInterval, StageReport};
 use crate::background::Baseline;
 use crate::drain::Drain;
 use crate::gaps::Gaps;
@@ -24,6 +24,8 @@ pub(crate) struct Context<'a> {
     pub(crate) measures: &'a BTreeMap<PodIx, Measures>,
     /// What the rollout runs on: `sandbox`, `kubernetes` or `none`.
     pub(crate) target: &'a str,
+    /// The scenario's stages; empty while causes are judged.
+    pub(crate) stages: Vec<StageReport>,
 }
 
 impl Context<'_> {

@@ -13,6 +13,7 @@ mod clocks;
 mod context;
 mod counts;
 mod drain;
+mod failures;
 mod findings;
 mod gaps;
 #[cfg(test)]
@@ -35,9 +36,9 @@ mod view;
 mod words;
 
 pub use analysis::{
-    Advice, Analysis, Assertion, Burst, ClockReport, EndpointState, Evidence, Finding, GapReport,
-    Latency, LogMark, Ms, MsInterval, MsLength, PodExit, PodPhase, PodReport, Quantiles,
-    RequestCounts, RuledOut, RunSummary, SCHEMA, Sign, StageMark, StageReport, Verdict,
+    Advice, Analysis, Assertion, Burst, ClockReport, EndpointState, Evidence, FailureReport,
+    Finding, GapReport, Latency, LogMark, Ms, MsInterval, MsLength, PodExit, PodPhase, PodReport,
+    Quantiles, RequestCounts, RuledOut, RunSummary, SCHEMA, Sign, StageMark, StageReport, Verdict,
     VerdictOutcome,
 };
 pub use analyze::analyze;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::signatures::{Case, Judgement};
-use crate::timeline::PodIx;
-use crate::traffic::{Failure, FailureIx, Kind};
+use crate::timeline::{PodIx, Timeline};
+use crate::traffic::{Failure, FailureIx, Kind, starts};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -25,11 +25,16 @@ pub(crate) fn gap(rate_per_second: f64) -> i64 {
 }
 
 /// Groups failures (in order of their moment) into cases.
-pub(crate) fn cells(failures: &[Failure], gap: i64) -> Vec<Case<'static>> {
-    let mut open: BTreeMap<(Kind, Option<PodIx>), usize> = BTreeMap::new();
+pub(crate) fn cells(
+    failures: &[Failure],
+    gap: i64,
+    timeline: &Timeline,
+    name: impl Fn(&Failure) -> String,
+) -> Vec<Case<'static>> {
+    let mut open: BTreeMap<Key, usize> = BTreeMap::new();
     let mut cases: Vec<Case<'static>> = Vec::new();
     for (i, f) in failures.iter().enumerate() {
-        let key = (f.kind, f.pod.or_else(|| f.suspects.first().copied()));
+        let key = Key::of(f, timeline, &name);
         let joined = open.get(&key).copied().filter(|c| {
             let last = cases[*c].failures.last().map(|l| failures[*l].at);
             last.is_some_and(|l| f.at.nanos_since(l) <= gap)
@@ -48,6 +53,36 @@ pub(crate) fn cells(failures: &[Failure], gap: i64) -> Vec<Case<'static>> {
         }
     }
     cases
+}
+
+/// What failures of one cell have in common.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    kind: Kind,
+    likeliest: Option<PodIx>,
+    /// The first new pod that can have had it as well.
+    new: Option<PodIx>,
+    /// No endpoint was ready: what is refused then may have another cause than what is refused before and after.
+    none_ready: bool,
+    /// The request's name, for what the application itself answered.
+    name: String,
+}
+
+impl Key {
+    fn of(f: &Failure, timeline: &Timeline, name: impl Fn(&Failure) -> String) -> Self {
+        let refused = matches!(f.kind, Kind::Refused | Kind::NoBackend);
+        let new = |p: &&PodIx| starts(timeline.pod(**p), f.at);
+        Self {
+            kind: f.kind,
+            likeliest: f.pod.or_else(|| f.suspects.first().copied()),
+            new: f.suspects.iter().find(new).filter(|_| refused).copied(),
+            none_ready: refused && timeline.fewest_ready(f.at, f.at) == Some(0),
+            name: match f.kind {
+                Kind::AppStatus(_) => name(f),
+                _ => String::new(),
+            },
+        }
+    }
 }
 
 fn join(case: &mut Case<'_>, i: FailureIx, f: &Failure) {

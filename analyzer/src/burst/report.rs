@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rollscope_records::RunOffset;
+
 use super::{Cell, Merged};
-use crate::analysis::{Burst, Evidence, Ms, RuledOut};
+use crate::analysis::{Burst, Evidence, Ms, RuledOut, StageReport};
 use crate::context::Context;
 use crate::signatures::{Group, by_name, undecided_summary};
 
@@ -36,6 +38,11 @@ fn report(b: &Merged, cells: &[Cell], cx: &Context<'_>) -> Burst {
     seqs.sort_unstable();
     let signature = by_name(&b.cause);
     let mine = || b.cells.iter().map(|c| &cells[*c].judgement);
+    let stage = stage(requests().map(|r| r.scheduled).min(), cx);
+    let summary = match signature {
+        Some(s) => (s.summary)(&group, cx),
+        None => undecided_summary(&b.cause, b.detail.as_deref(), &group, cx),
+    };
     Burst {
         id: 0,
         from_ms: Ms(requests().map(|r| r.scheduled).min().unwrap_or_default()),
@@ -46,16 +53,43 @@ fn report(b: &Merged, cells: &[Cell], cx: &Context<'_>) -> Burst {
         requests: seqs,
         cause: b.cause.clone(),
         detail: b.detail.clone(),
-        summary: match signature {
-            Some(s) => (s.summary)(&group, cx),
-            None => undecided_summary(&b.cause, b.detail.as_deref(), &group, cx),
+        summary: match &stage {
+            // Without a watched workload, the stage is what the failures can be tied to.
+            Some(stage) if cx.target == "none" => during(&summary, stage),
+            _ => summary,
         },
+        stage,
         confidence: confidence(b, cells),
         evidence: unique(mine().flat_map(|j| &j.evidence)),
         against: unique(mine().flat_map(|j| &j.against)),
         ruled_out: ruled_out(mine().flat_map(|j| &j.ruled_out)),
         advice: signature.map_or_else(Vec::new, |s| (s.advice)(&group, cx)),
     }
+}
+
+/// `10 requests cut during stage 2 (exec): ...`
+fn during(summary: &str, stage: &str) -> String {
+    match summary.split_once(": ") {
+        Some((what, why)) => format!("{what} during {stage}: {why}"),
+        None => format!("{summary} (during {stage})"),
+    }
+}
+
+/// The stage that was running at `at`, else the last one that began before.
+fn stage(at: Option<RunOffset>, cx: &Context<'_>) -> Option<String> {
+    let at = at?;
+    let begun = cx
+        .stages
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| s.from_ms.0 <= at);
+    let running = |s: &StageReport| s.to_ms.is_none_or(|to| at <= to.0);
+    let (i, stage) = begun
+        .clone()
+        .filter(|(_, s)| running(s))
+        .max_by_key(|(_, s)| s.from_ms.0)
+        .or_else(|| begun.max_by_key(|(_, s)| s.from_ms.0))?;
+    Some(format!("stage {} ({})", i + 1, stage.kind))
 }
 
 /// The mean over the burst's requests, to three decimals.

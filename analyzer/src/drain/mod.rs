@@ -57,12 +57,14 @@ pub(crate) fn drains(
     logs: &LogBook,
     gaps: &crate::gaps::Gaps,
 ) -> BTreeMap<PodIx, Drain> {
-    let refused = signs::first_refusals(traffic, timeline);
+    let refused = signs::first_refusals(traffic, timeline, false);
+    let certainly = signs::first_refusals(traffic, timeline, true);
     timeline
         .terminating()
         .map(|(ix, pod, deletion)| {
             let listener_closed = refused.get(&ix).copied();
-            let gathered = signs::signs(ix, pod, deletion, traffic, logs, listener_closed);
+            let closed = certainly.get(&ix).copied();
+            let gathered = signs::signs(ix, pod, deletion, traffic, logs, closed);
             let signal = signal::signal(pod, deletion, &gathered);
             let drain = Drain {
                 readiness: observed::readiness(pod, deletion, timeline, gaps),
@@ -70,7 +72,7 @@ pub(crate) fn drains(
                 ended: ended_at(pod),
                 signal_at: signal::likeliest(pod, deletion, signal, &gathered),
                 signal,
-                closed_alive: listener_closed.is_some_and(|at| signs::alive(pod, at)),
+                closed_alive: closed.is_some_and(|at| signs::alive(pod, at)),
                 listener_closed,
                 signs: gathered,
             };

@@ -138,14 +138,15 @@ pub(crate) fn alive(pod: &Pod, at: RunOffset) -> bool {
     pod.end_at().is_none_or(|e| at < e.lo)
 }
 
-/// The first connection that each terminating pod refused, as far as no other pod was possible.
+/// The first connection that each terminating pod refused; `certain`: only where no other pod was possible.
 pub(crate) fn first_refusals(
     traffic: &Traffic<'_>,
     timeline: &Timeline,
+    certain: bool,
 ) -> BTreeMap<PodIx, RunOffset> {
     let mut first: BTreeMap<PodIx, RunOffset> = BTreeMap::new();
     for f in traffic.failures.iter().filter(|f| f.kind == Kind::Refused) {
-        let Some(ix) = f.pod else {
+        let Some(ix) = f.pod.filter(|_| !certain || f.suspects.len() == 1) else {
             continue;
         };
         let pod = timeline.pod(ix);

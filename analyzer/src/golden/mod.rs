@@ -5,6 +5,7 @@ mod early_close;
 mod endpoints;
 mod findings;
 mod healthy;
+mod overlap;
 mod overrun;
 mod undecided;
 mod unforwarded;

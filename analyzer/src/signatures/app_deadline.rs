@@ -26,8 +26,11 @@ pub(super) const FORCED_EXIT: Signature = Signature {
     advice,
 };
 
+/// An end is told of within this time, ns: 0.13-0.37 s, 0.65 s on a busy node.
+const TOLD_WITHIN: i64 = 800 * MS;
+
 /// A shutdown that ran for less than this was none, ns.
-const RAN: i64 = SECOND;
+const RAN: i64 = SECOND / 2;
 
 fn weigh_app_deadline(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     if case.kind != Kind::Cut {
@@ -36,10 +39,12 @@ fn weigh_app_deadline(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     facts::best(case, |p| {
         Some(
             common("app_deadline", case, p, cx)
-                .require(
+                .weigh(
                     1.0,
+                    1.5,
                     code_is(p, cx, |code| code == 0 || code == 143, "gave up by itself"),
                 )
+                .weigh(2.5, 0.0, before_its_end(case, p, cx))
                 .weigh(1.0, 0.0, said_forced(p, cx)),
         )
     })
@@ -52,10 +57,12 @@ fn weigh_forced_exit(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
         return Vec::new();
     }
     facts::best(case, |p| {
+        // Without its log, a timer's exit and a crash in the drain look the same.
+        let heard = cx.drain(p).is_some_and(|d| d.log.watched());
         Some(
             common("forced_exit", case, p, cx)
                 .require(
-                    1.5,
+                    if heard { 1.5 } else { 0.5 },
                     code_is(
                         p,
                         cx,
@@ -63,7 +70,8 @@ fn weigh_forced_exit(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                         "was ended by a timer or an error of its own",
                     ),
                 )
-                .weigh(1.5, 0.0, said_forced(p, cx)),
+                .weigh(1.5, 0.0, said_forced(p, cx))
+                .oppose(2.5, before_its_end(case, p, cx)),
         )
     })
     .into_iter()
@@ -74,6 +82,7 @@ fn common(name: &'static str, case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> 
     Hypothesis::of(name, None)
         .on(pod)
         .require(1.0, facts::after_deletion(case, pod, cx))
+        .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.0, ended_the_requests(case, pod, cx))
         .require(1.5, between_signal_and_deadline(case, pod, cx))
         .forbid(facts::oom(case, pod, cx))
@@ -98,6 +107,28 @@ fn ended_the_requests(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         }
         other => other,
     }
+}
+
+/// The cuts came so long before its end was told of that they were not the end's.
+fn before_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let end = cx
+        .pod(pod)
+        .end
+        .as_ref()
+        .filter(|_| !case.failures.is_empty());
+    let before = end.map_or(0, |e| e.seen.nanos_since(case.last(cx)));
+    Check::when(
+        before > TOLD_WITHIN,
+        || {
+            cx.fact(
+                "cut_before_its_end",
+                pod,
+                cx.pod(pod).end_at(),
+                format!("the cuts came {} before its end was told of", span(before)),
+            )
+        },
+        "",
+    )
 }
 
 fn between_signal_and_deadline(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
@@ -138,7 +169,7 @@ fn code_is(pod: PodIx, cx: &Context<'_>, fits: impl Fn(i64) -> bool, meaning: &s
     }
 }
 
-fn said_forced(pod: PodIx, cx: &Context<'_>) -> Check {
+pub(super) fn said_forced(pod: PodIx, cx: &Context<'_>) -> Check {
     match facts::said_after_deletion(pod, cx).find(|l| l.voice == Voice::Forced) {
         Some(l) => Check::Yes(cx.fact(
             "forced_line",

@@ -5,6 +5,7 @@ use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature, no_advice};
 use crate::background::chance_of_at_least;
 use crate::context::{Context, general};
+use crate::timeline::PodIx;
 use crate::traffic::{Kind, down_at};
 use crate::words::{count, span};
 
@@ -57,7 +58,10 @@ pub(super) fn same_rate_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
     }
     let lasted = case.last(cx).nanos_since(case.first(cx)) + AROUND;
     let pod = case.failures(cx).next().and_then(|f| f.pod);
-    let expected = cx.baseline.expected(case.kind, pod, lasted);
+    let expected = match case.kind {
+        Kind::AppStatus(_) => expected_of_name(case, pod, cx),
+        _ => cx.baseline.expected(case.kind, pod, lasted),
+    };
     Check::when(
         chance_of_at_least(case.len(), expected) >= USUAL,
         || {
@@ -75,6 +79,31 @@ pub(super) fn same_rate_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
         },
         "more failed than the rate before the rollout explains",
     )
+}
+
+/// How many of the requests of the same name around the case fail like it by the share of them that did before.
+fn expected_of_name(case: &Case<'_>, pod: Option<PodIx>, cx: &Context<'_>) -> f64 {
+    let Some(name) = case.requests(cx).next().map(|r| r.name.as_str()) else {
+        return 0.0;
+    };
+    let share = cx.baseline.share(name, case.kind);
+    if share <= 0.0 {
+        return 0.0;
+    }
+    let from = case.requests(cx).map(|r| r.scheduled).min();
+    let to = case.requests(cx).map(|r| r.scheduled).max();
+    let (Some(from), Some(to)) = (from, to) else {
+        return 0.0;
+    };
+    let (from, to) = (from.plus_nanos(-AROUND / 2), to.plus_nanos(AROUND / 2));
+    let first = cx.traffic.requests.partition_point(|r| r.scheduled < from);
+    let tried = cx.traffic.requests[first..]
+        .iter()
+        .zip(&cx.traffic.pod_of[first..])
+        .take_while(|(r, _)| r.scheduled <= to)
+        .filter(|(r, on)| r.name == name && (pod.is_none() || **on == pod))
+        .count();
+    share * tried as f64
 }
 
 /// The pod is known and nothing happened to it.

@@ -5,6 +5,9 @@ use super::{Case, Group, Signature, container_end, facts};
 use crate::advice;
 use crate::analysis::Advice;
 use crate::context::Context;
+use crate::drain::EndedAt;
+use crate::timeline::PodIx;
+use crate::traffic::Kind;
 
 const NAME: &str = "crash";
 
@@ -16,6 +19,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 };
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
+    let draining = facts::best(case, |p| in_its_termination(case, p, cx));
     container_end::weigh(NAME, case, cx, |cx, pod, end| {
         let name = &cx.pod(pod).name;
         if end.oom() {
@@ -38,7 +42,31 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
         ))
     })
     .into_iter()
+    .chain(draining)
     .collect()
+}
+
+/// An error of its own ended it while it drained.
+fn in_its_termination(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Option<Hypothesis> {
+    let end = cx.pod(pod).end.as_ref()?;
+    let before_deadline = cx.drain(pod).is_some_and(|d| d.ended == EndedAt::Before);
+    if case.kind != Kind::Cut || matches!(end.code, 0 | 130 | 137 | 143) || !before_deadline {
+        return None;
+    }
+    let code = cx.fact(
+        "error_code",
+        pod,
+        Some(end.at),
+        format!("it ended with {} in its termination", end.words()),
+    );
+    Some(
+        Hypothesis::of(NAME, None)
+            .on(pod)
+            .require(1.0, facts::after_deletion(case, pod, cx))
+            .require(1.0, facts::cut_by_end(case, pod, cx))
+            .require(1.0, Check::Yes(code))
+            .forbid(super::app_deadline::said_forced(pod, cx)),
+    )
 }
 
 fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {

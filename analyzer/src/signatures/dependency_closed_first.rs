@@ -33,7 +33,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .weigh(1.0, 0.0, mixed(case, p, cx))
                 .weigh(1.0, 0.5, quick(case, p, cx))
                 .weigh(0.5, 0.0, facts::drain_sign(p, cx))
-                .oppose(3.5, super::background::same_rate_before(case, cx)),
+                .forbid(super::background::same_rate_before(case, cx)),
         )
     })
     .into_iter()

@@ -11,7 +11,7 @@ use crate::analysis::Advice;
 use crate::context::{Context, general};
 use crate::drain::EndedAt;
 use crate::timeline::PodIx;
-use crate::traffic::{Kind, open_after};
+use crate::traffic::{Kind, open_after, starts};
 use crate::words::span;
 
 const NAME: &str = "early_close";
@@ -31,11 +31,9 @@ const ACCEPTS_ON: i64 = 300 * facts::MS;
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     match case.kind {
-        Kind::Refused | Kind::Vanished | Kind::NoBackend => {
-            facts::best(case, |p| Some(refused(case, p, cx)))
-                .into_iter()
-                .collect()
-        }
+        Kind::Refused | Kind::Vanished => facts::best(case, |p| Some(refused(case, p, cx)))
+            .into_iter()
+            .collect(),
         Kind::Cut => facts::best(case, |p| Some(in_flight_cut(case, p, cx)))
             .into_iter()
             .chain(facts::best(case, |p| Some(idle_close(case, p, cx))))
@@ -48,37 +46,65 @@ fn refused(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
     Hypothesis::of(NAME, Some("refused"))
         .on(pod)
         .require(1.5, facts::after_deletion(case, pod, cx))
+        .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.0, not_before_the_signal(case, pod, cx))
         .forbid(open_afterwards(case, pod, cx))
         .forbid(after_the_sigkill(case, pod, cx))
+        .weigh(1.0, 0.0, template_closes(pod, cx))
         .weigh(1.5, 0.75, closed_early(pod, cx))
         .weigh(1.0, 0.5, facts::app_said(pod, cx))
-        .weigh(1.0, 0.0, no_new_pod(case, pod))
+        .weigh(1.0, 0.0, no_new_pod(case, cx))
+        .weigh(1.5, 0.0, refused_alone(case, pod, cx))
         .oppose(2.0, waited(case, pod, cx))
         .oppose(1.5, goes_on_accepting(case, pod, cx))
         .oppose(3.0, nowhere_else(case, cx))
         .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
+        .oppose(2.0, super::unforwarded_signal::wrapper_ended(pod, cx))
 }
 
 fn in_flight_cut(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
     Hypothesis::of(NAME, Some("in_flight_cut"))
         .on(pod)
         .require(1.0, facts::after_deletion(case, pod, cx))
+        .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.5, facts::cut_by_end(case, pod, cx))
         .require(1.0, facts::ended_at_signal(pod, AT_SIGNAL, cx))
         .forbid(facts::oom(case, pod, cx))
         .weigh(1.0, 1.0, deliberate_code(pod, cx))
+        .oppose(2.5, waited_for_requests(case, pod, cx))
         .weigh(1.5, 0.5, facts::app_said(pod, cx))
         .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
+        .oppose(2.0, super::unforwarded_signal::wrapper_ended(pod, cx))
 }
 
 fn idle_close(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
     Hypothesis::of(NAME, Some("idle_close"))
         .on(pod)
         .require(1.0, facts::after_deletion(case, pod, cx))
+        .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.5, cut_while_it_lived_on(case, pod, cx))
         .require(0.5, not_before_the_signal(case, pod, cx))
         .weigh(1.0, 0.5, facts::drain_sign(pod, cx))
+}
+
+/// Requests that were in flight at the signal were cut a while after it: something had waited for them.
+fn waited_for_requests(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let Some(drain) = cx.drain(pod) else {
+        return Check::No(String::new());
+    };
+    let after = case.first(cx).nanos_since(drain.signal_at);
+    Check::when(
+        after > 3 * SECOND / 4 && case.first(cx) > drain.signal.hi,
+        || {
+            cx.fact(
+                "waited_for_requests",
+                pod,
+                None,
+                format!("the first request was cut {} after its signal", span(after)),
+            )
+        },
+        "",
+    )
 }
 
 /// With a preStop hook of known length, nothing before its end is the application's doing.
@@ -125,6 +151,9 @@ fn open_afterwards(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
 }
 
 fn after_the_sigkill(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    if matches!(template_closes(pod, cx), Check::Yes(_)) {
+        return Check::No(String::new());
+    }
     let killed = facts::killed_at_deadline(pod, cx);
     let end = cx.pod(pod).end_at();
     match (killed, end) {
@@ -139,6 +168,31 @@ fn after_the_sigkill(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
             ))
         }
         _ => Check::No(String::new()),
+    }
+}
+
+/// It, or a pod of the same template, certainly refused soon after its signal while it lived: they close at it.
+pub(super) fn template_closes(pod: PodIx, cx: &Context<'_>) -> Check {
+    let template = &cx.pod(pod).template_hash;
+    let closed = cx.drains.iter().find_map(|(ix, drain)| {
+        let same = cx.pod(*ix).template_hash == *template;
+        let at = drain
+            .listener_closed
+            .filter(|_| drain.closed_alive && same)?;
+        let after = at.nanos_since(drain.signal_at).max(0);
+        (after < SECOND).then_some((*ix, at, after))
+    });
+    match closed {
+        Some((ix, at, after)) => Check::Yes(cx.fact(
+            "template_closes",
+            ix,
+            Some(rollscope_records::Interval::at(at)),
+            format!(
+                "of the same template, it refused {} after its signal while it lived",
+                span(after)
+            ),
+        )),
+        None => Check::No(String::new()),
     }
 }
 
@@ -182,8 +236,11 @@ fn deliberate_code(pod: PodIx, cx: &Context<'_>) -> Check {
 }
 
 /// No new pod can have refused: none was in the endpoints without having answered.
-fn no_new_pod(case: &Case<'_>, pod: PodIx) -> Check {
-    if case.suspects.iter().any(|p| *p != pod) {
+fn no_new_pod(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let new = case
+        .failures(cx)
+        .any(|f| f.suspects.iter().any(|p| starts(cx.pod(*p), f.at)));
+    if new {
         return Check::No(String::new());
     }
     Check::Yes(general(
@@ -191,6 +248,31 @@ fn no_new_pod(case: &Case<'_>, pod: PodIx) -> Check {
         None,
         "no new pod can have refused: each had answered new connections before or was not in the endpoints",
     ))
+}
+
+/// Where a new pod can have refused as well: an old pod of the same template refused when no new one could have.
+fn refused_alone(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    if !matches!(no_new_pod(case, cx), Check::No(_)) {
+        return Check::Unseen;
+    }
+    let template = &cx.pod(pod).template_hash;
+    let alone = cx.traffic.failures.iter().find(|f| {
+        f.kind == Kind::Refused
+            && !f.suspects.is_empty()
+            && f.suspects.iter().all(|p| {
+                let p = cx.pod(*p);
+                p.deletion_seen().is_some_and(|d| d <= f.at) && p.template_hash == *template
+            })
+    });
+    match alone {
+        Some(f) => Check::Yes(cx.fact(
+            "old_pods_alone",
+            f.suspects[0],
+            Some(rollscope_records::Interval::at(f.at)),
+            "of the same template, it refused when no new pod can have",
+        )),
+        None => Check::No(String::new()),
+    }
 }
 
 /// It served new connections long after its signal, or was there long after it: it did wait for routing.
@@ -254,8 +336,11 @@ fn goes_on_accepting(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
-/// No endpoint was ready: nothing could have been routed elsewhere.
+/// No endpoint was ready: nothing could have been routed elsewhere. A balancer that answered 502 had one to ask.
 fn nowhere_else(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    if super::no_endpoints::asked_one(case, cx) {
+        return Check::No(String::new());
+    }
     super::no_endpoints::none_ready(case, cx)
 }
 

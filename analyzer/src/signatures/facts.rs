@@ -116,6 +116,35 @@ pub(super) fn oom(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
+/// Behind a balancer a cut request may look refused (it fails soon): only those that failed together are thought to.
+pub(super) fn cut_behind_balancer(case: &Case<'_>, cx: &Context<'_>) -> bool {
+    !cx.traffic.pinned
+        && matches!(case.kind, Kind::Refused | Kind::Vanished)
+        && case.last(cx).nanos_since(case.first(cx)) <= 150 * MS
+}
+
+/// The kubelet had killed the pod's container for a failed probe when the failures began, before any deletion: what
+/// follows on that container is the probe's.
+pub(super) fn killed_by_probe(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let first = case.first(cx);
+    let p = cx.pod(pod);
+    let kill = p
+        .killed_by_probe(first.plus_nanos(BEFORE_SEEN))
+        .filter(|k| p.deletion_seen().is_none_or(|d| *k < d));
+    match kill {
+        Some(at) => Check::Yes(cx.fact(
+            "killed_by_probe",
+            pod,
+            Some(rollscope_records::Interval::at(at)),
+            format!(
+                "the kubelet had killed its container for a failed probe {} before",
+                span(first.nanos_since(at).max(0))
+            ),
+        )),
+        None => Check::No(String::new()),
+    }
+}
+
 /// A drain showed before the end, in any way but the end itself.
 pub(super) fn drain_sign(pod: PodIx, cx: &Context<'_>) -> Check {
     let Some(drain) = cx.drain(pod) else {
@@ -228,7 +257,12 @@ pub(super) fn ended_at_signal(pod: PodIx, within: i64, cx: &Context<'_>) -> Chec
         return Check::No(format!("no end of {name} at a signal"));
     };
     let after = end.at.lo.nanos_since(drain.signal.hi).max(0);
-    if drain.ended == EndedAt::Before && after <= within {
+    // A hook as long as the grace brings the signal at the deadline; two more seconds are left then.
+    let hook = cx.pod(pod).pre_stop.as_ref().and_then(|h| h.sleep_seconds);
+    let at_grace = cx.pod(pod).deletion.as_ref().is_some_and(|d| {
+        hook.is_some_and(|h| h >= d.grace) && drain.ended == EndedAt::Deadline && end.code != 137
+    });
+    if (drain.ended == EndedAt::Before || at_grace) && after <= within {
         Check::Yes(cx.fact(
             "ended_at_signal",
             pod,

@@ -5,6 +5,8 @@ use super::{Case, Group, Signature, container_end, facts};
 use crate::advice;
 use crate::analysis::Advice;
 use crate::context::Context;
+use crate::timeline::PodIx;
+use crate::traffic::Kind;
 use crate::words::span;
 
 const NAME: &str = "liveness_kill";
@@ -19,6 +21,10 @@ pub(super) const SIGNATURE: Signature = Signature {
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     if !cx.timeline.events_recorded {
         return Vec::new();
+    }
+    let said = facts::best(case, |p| said_by_event(case, p, cx)).filter(Hypothesis::possible);
+    if said.is_some() {
+        return said.into_iter().collect();
     }
     container_end::weigh(NAME, case, cx, |cx, pod, end| {
         let name = &cx.pod(pod).name;
@@ -43,6 +49,18 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     })
     .into_iter()
     .collect()
+}
+
+/// The event itself names the probe: everything on that container from then on is its consequence.
+fn said_by_event(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Option<Hypothesis> {
+    if !matches!(case.kind, Kind::Cut | Kind::Refused | Kind::Vanished) {
+        return None;
+    }
+    let known = case.failures(cx).any(|f| f.pod == Some(pod));
+    Some(Hypothesis::of(NAME, None).on(pod).require(
+        if known { 5.0 } else { 4.0 },
+        facts::killed_by_probe(case, pod, cx),
+    ))
 }
 
 fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {

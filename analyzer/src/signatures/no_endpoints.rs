@@ -5,7 +5,7 @@ use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature};
 use crate::analysis::Advice;
 use crate::context::{Context, general};
-use crate::traffic::Kind;
+use crate::traffic::{Failure, Kind, down_at};
 use crate::words::span;
 
 const NAME: &str = "no_endpoints";
@@ -18,7 +18,10 @@ pub(super) const SIGNATURE: Signature = Signature {
 };
 
 /// Routing follows the endpoints this late, ns.
-const ROUTING_LAG: i64 = SECOND;
+const ROUTING_LAG: i64 = 3 * SECOND / 10;
+
+/// ... and this late at most, ns.
+const SLOWEST_LAG: i64 = 6 * SECOND;
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     if !matches!(case.kind, Kind::Refused | Kind::NoBackend | Kind::Vanished) {
@@ -35,30 +38,85 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
         },
         "",
     );
+    let none = if case.kind == Kind::NoBackend {
+        said
+    } else {
+        none_ready(case, cx)
+    };
+    let ready_too = if case.kind == Kind::NoBackend {
+        none_ready(case, cx)
+    } else {
+        Check::Unseen
+    };
     let hypothesis = Hypothesis::of(NAME, None)
-        .require(3.5, none_ready(case, cx))
-        .weigh(1.0, 0.0, said)
+        .require(3.5, none)
+        .weigh(1.0, 1.0, ready_too)
+        .forbid(had_one(case, cx))
+        .oppose(4.0, down(case, cx))
         .weigh(1.0, 0.0, every_lane(case, cx));
     vec![hypothesis]
 }
 
-/// No endpoint was ready at some moment from a little before the first failure to the last.
+/// No endpoint was ready when most of the failures began, give or take the routing's lag.
 pub(super) fn none_ready(case: &Case<'_>, cx: &Context<'_>) -> Check {
-    let (first, last) = (case.first(cx), case.last(cx));
-    match cx
-        .timeline
-        .fewest_ready(first.plus_nanos(-ROUTING_LAG), last)
-    {
-        Some(0) => Check::Yes(general(
+    let first = case.first(cx);
+    // Where no pod can have refused, what routes had not heard of the new endpoints yet.
+    let lag = |f: &Failure| match f.suspects.is_empty() {
+        true => SLOWEST_LAG,
+        false => ROUTING_LAG,
+    };
+    let fewest = |f: &Failure| cx.timeline.fewest_ready(f.at.plus_nanos(-lag(f)), f.at);
+    let without = case.failures(cx).filter(|f| fewest(f) == Some(0)).count();
+    if without * 2 > case.failures.len() {
+        return Check::Yes(general(
             "none_ready",
             Some(first),
             "no endpoint of the service was ready at that time",
-        )),
+        ));
+    }
+    match cx.timeline.fewest_ready(first, case.last(cx)) {
         Some(n) => Check::No(format!(
             "{} ready at that time",
-            crate::words::count(n as u64, "endpoint")
+            crate::words::count(n.max(1) as u64, "endpoint")
         )),
         None => Check::No("the endpoints were not observed".to_owned()),
+    }
+}
+
+/// The balancer answered 502: it had an endpoint to ask, and that one refused.
+pub(super) fn asked_one(case: &Case<'_>, cx: &Context<'_>) -> bool {
+    case.kind == Kind::Refused && case.requests(cx).all(|r| r.status == Some(502))
+}
+
+fn had_one(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    Check::when(
+        asked_one(case, cx),
+        || {
+            general(
+                "answered_502",
+                None,
+                "the balancer answered 502: it had an endpoint to ask, which refused",
+            )
+        },
+        "",
+    )
+}
+
+/// A container that was down refused: that no endpoint was ready is the consequence of its end.
+fn down(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let first = case.first(cx);
+    let pod = case
+        .suspects
+        .iter()
+        .find(|p| down_at(cx.pod(**p), first).is_some());
+    match pod {
+        Some(p) => Check::Yes(cx.fact(
+            "container_down",
+            *p,
+            None,
+            "its container had ended by itself: the endpoints went with it",
+        )),
+        None => Check::No(String::new()),
     }
 }
 

@@ -35,6 +35,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .require(1.0, facts::cut_by_end(case, p, cx))
                 .forbid(facts::oom(case, p, cx))
                 .require(2.5, used_the_grace(p, cx))
+                .oppose(3.0, ended_of_its_own_will(p, cx))
                 .weigh(1.5, 0.0, first_sign_at_the_grace(p, cx)),
         )
     })
@@ -86,6 +87,23 @@ fn used_the_grace(pod: PodIx, cx: &Context<'_>) -> Check {
             "{} got its signal before its grace was over",
             p.name
         )),
+    }
+}
+
+/// It ended with code 0 as soon as the signal came: the two seconds that were left were not what it lacked.
+fn ended_of_its_own_will(pod: PodIx, cx: &Context<'_>) -> Check {
+    let p = cx.pod(pod);
+    match &p.end {
+        Some(end) if end.code == 0 => match facts::ended_at_signal(pod, SECOND / 2, cx) {
+            Check::Yes(_) => Check::Yes(cx.fact(
+                "ended_at_once",
+                pod,
+                Some(end.at),
+                "it ended with code 0 as soon as its signal came",
+            )),
+            other => other,
+        },
+        _ => Check::No(String::new()),
     }
 }
 

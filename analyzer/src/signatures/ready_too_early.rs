@@ -7,7 +7,7 @@ use crate::advice;
 use crate::analysis::Advice;
 use crate::context::Context;
 use crate::timeline::{PodIx, Voice};
-use crate::traffic::{Kind, down_at};
+use crate::traffic::{Kind, down_at, starts};
 use crate::words::span;
 
 const NAME: &str = "ready_too_early";
@@ -23,10 +23,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 const STARTING: i64 = 15 * SECOND;
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
-    if !matches!(
-        case.kind,
-        Kind::Refused | Kind::NoBackend | Kind::AppStatus(500..=599)
-    ) {
+    if !matches!(case.kind, Kind::Refused | Kind::AppStatus(500..=599)) {
         return Vec::new();
     }
     facts::best(case, |p| {
@@ -44,8 +41,11 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .weigh(1.5, 0.0, answers_after(case, p, cx))
                 .weigh(1.0, 0.0, no_probe(p, cx))
                 .weigh(2.5, 0.0, listens_after(case, p, cx))
-                .oppose(3.0, proved_listening(case, p, cx))
-                .oppose(1.5, old_pod_leaving(case, p, cx)),
+                .weigh(1.5, 0.0, refused_alone(case, p, cx))
+                .forbid(answered_so_before(case, cx))
+                .forbid(proved_listening(case, p, cx))
+                .oppose(1.5, old_pod_leaving(case, p, cx))
+                .oppose(2.0, old_pod_ended(case, p, cx)),
         )
     })
     .into_iter()
@@ -140,6 +140,35 @@ fn answers_after(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
+/// What the application itself answers as often without a rollout is not a start's.
+fn answered_so_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    match case.kind {
+        Kind::AppStatus(_) => super::background::same_rate_before(case, cx),
+        _ => Check::No(String::new()),
+    }
+}
+
+/// A new pod of its template refused when no old pod could have.
+fn refused_alone(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let template = &cx.pod(pod).template_hash;
+    let alone = cx.traffic.failures.iter().find(|f| {
+        f.kind == Kind::Refused
+            && !f.suspects.is_empty()
+            && f.suspects
+                .iter()
+                .all(|p| starts(cx.pod(*p), f.at) && cx.pod(*p).template_hash == *template)
+    });
+    match alone {
+        Some(f) if case.kind == Kind::Refused => Check::Yes(cx.fact(
+            "new_pods_alone",
+            f.suspects[0],
+            Some(rollscope_records::Interval::at(f.at)),
+            "of the same template, it refused when no old pod can have",
+        )),
+        _ => Check::No(String::new()),
+    }
+}
+
 fn no_probe(pod: PodIx, cx: &Context<'_>) -> Check {
     Check::when(
         cx.pod(pod).readiness_probe.is_none(),
@@ -169,7 +198,7 @@ fn listens_after(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
 
 /// The pod was proved to listen: its log says so before, or its readiness probe asks the very port of the traffic.
 fn proved_listening(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
-    if matches!(case.kind, Kind::AppStatus(_)) {
+    if case.kind != Kind::Refused {
         return Check::No(String::new());
     }
     if let Some(at) = listening_line(pod, cx)
@@ -186,15 +215,14 @@ fn proved_listening(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let probed = p
         .readiness_port
         .is_some_and(|port| cx.timeline.traffic_ports.contains(&port));
-    let ready = p.first_ready().is_some_and(|r| r <= case.first(cx));
     Check::when(
-        probed && ready,
+        probed,
         || {
             cx.fact(
                 "probed_on_traffic_port",
                 pod,
                 None,
-                "its readiness probe asks the port that the traffic goes to, and had been answered",
+                "its readiness probe asks the port that the traffic goes to: it listened before it was Ready",
             )
         },
         "",
@@ -222,6 +250,24 @@ fn old_pod_leaving(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
             *p,
             None,
             "it was being deleted at the same time and can have refused as well",
+        )),
+        None => Check::No(String::new()),
+    }
+}
+
+/// An old pod had ended: what was sent to it was refused for certain.
+fn old_pod_ended(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let last = case.last(cx);
+    let ended = case
+        .suspects
+        .iter()
+        .find(|p| **p != pod && cx.pod(**p).end_at().is_some_and(|e| e.hi <= last));
+    match ended {
+        Some(p) => Check::Yes(cx.fact(
+            "old_pod_ended",
+            *p,
+            cx.pod(*p).end_at(),
+            "it had ended by then and was perhaps still routed to",
         )),
         None => Check::No(String::new()),
     }

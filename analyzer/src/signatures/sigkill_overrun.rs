@@ -20,7 +20,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 };
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
-    let behind_balancer = !cx.traffic.pinned && matches!(case.kind, Kind::Refused | Kind::Vanished);
+    let behind_balancer = facts::cut_behind_balancer(case, cx);
     if !matches!(case.kind, Kind::Cut | Kind::PodEnd) && !behind_balancer {
         return Vec::new();
     }
@@ -35,6 +35,7 @@ fn overrun(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
     Hypothesis::of(NAME, Some(detail))
         .on(pod)
         .require(1.0, facts::after_deletion(case, pod, cx))
+        .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.5, facts::killed_at_deadline(pod, cx))
         .require(1.0, facts::cut_by_end(case, pod, cx))
         .forbid(facts::oom(case, pod, cx))

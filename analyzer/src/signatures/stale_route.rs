@@ -9,7 +9,7 @@ use crate::analysis::Advice;
 use crate::context::Context;
 use crate::drain::EndedAt;
 use crate::timeline::PodIx;
-use crate::traffic::Kind;
+use crate::traffic::{Kind, down_at};
 use crate::words::span;
 
 const NAME: &str = "stale_route";
@@ -22,7 +22,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 };
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
-    if !matches!(case.kind, Kind::Refused | Kind::Vanished | Kind::NoBackend) {
+    if !matches!(case.kind, Kind::Refused | Kind::Vanished) {
         return Vec::new();
     }
     facts::best(case, |p| {
@@ -30,8 +30,11 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
             Hypothesis::of(NAME, None)
                 .on(p)
                 .require(1.0, facts::after_deletion(case, p, cx))
+                .forbid(facts::killed_by_probe(case, p, cx))
                 .require(1.5, after_its_end(case, p, cx))
                 .require(2.5, not_early(p, cx))
+                .oppose(3.0, early_close::template_closes(p, cx))
+                .oppose(2.5, another_was_down(case, p, cx))
                 .weigh(1.0, 0.0, long_after(case, p, cx)),
         )
     })
@@ -95,6 +98,25 @@ fn not_early(pod: PodIx, cx: &Context<'_>) -> Check {
         },
         &format!("{} ended {} after its signal", p.name, span(lived.max(0))),
     )
+}
+
+/// Another pod's container had ended by itself or for its probe: it refused for certain.
+fn another_was_down(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let first = case.first(cx);
+    let other = case.suspects.iter().find(|p| {
+        **p != pod
+            && (down_at(cx.pod(**p), first).is_some()
+                || matches!(facts::killed_by_probe(case, **p, cx), Check::Yes(_)))
+    });
+    match other {
+        Some(p) => Check::Yes(cx.fact(
+            "another_was_down",
+            *p,
+            None,
+            "its container was down at that time",
+        )),
+        None => Check::No(String::new()),
+    }
 }
 
 fn long_after(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {

@@ -24,17 +24,14 @@ pub(super) const SIGNATURE: Signature = Signature {
 const WRAPPER_TAKES: i64 = 3 * SECOND / 2;
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
-    let behind_balancer = !cx.traffic.pinned && matches!(case.kind, Kind::Refused | Kind::Vanished);
+    let behind_balancer = facts::cut_behind_balancer(case, cx);
     let cut = matches!(case.kind, Kind::Cut | Kind::PodEnd) || behind_balancer;
     let swallowed = cut
         .then(|| facts::best(case, |p| Some(swallowed(case, p, cx))))
         .flatten();
-    let half = matches!(
-        case.kind,
-        Kind::Cut | Kind::Refused | Kind::Vanished | Kind::NoBackend
-    )
-    .then(|| facts::best(case, |p| Some(half_forwarded(case, p, cx))))
-    .flatten();
+    let half = matches!(case.kind, Kind::Cut | Kind::Refused | Kind::Vanished)
+        .then(|| facts::best(case, |p| Some(half_forwarded(case, p, cx))))
+        .flatten();
     swallowed.into_iter().chain(half).collect()
 }
 
@@ -42,6 +39,7 @@ fn swallowed(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
     Hypothesis::of(NAME, Some("swallowed"))
         .on(pod)
         .require(1.0, facts::after_deletion(case, pod, cx))
+        .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.5, facts::killed_at_deadline(pod, cx))
         .require(1.0, facts::cut_by_end(case, pod, cx))
         .forbid(facts::oom(case, pod, cx))
@@ -56,12 +54,14 @@ fn half_forwarded(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
     Hypothesis::of(NAME, Some("half_forwarded"))
         .on(pod)
         .require(1.0, facts::after_deletion(case, pod, cx))
+        .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.0, facts::ended_at_signal(pod, WRAPPER_TAKES, cx))
         .require(1.0, at_or_after_end(case, pod, cx))
         .forbid(facts::oom(case, pod, cx))
         .forbid(facts::reacted(pod, cx))
         .weigh(3.0, 2.0, wrapper_lines(pod, cx))
         .weigh(0.5, 1.5, not_zero(pod, cx))
+        .weigh(2.0, 0.0, wrapper_ended(pod, cx))
 }
 
 /// It stayed ready although a failing probe would have shown.
@@ -141,6 +141,29 @@ pub(super) fn wrapper_spoke(pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
+/// Its command is a wrapper around the server, and the wrapper ended at the signal as wrappers do.
+pub(super) fn wrapper_ended(pod: PodIx, cx: &Context<'_>) -> Check {
+    let p = cx.pod(pod);
+    let by_signal = p.end.as_ref().is_some_and(|e| matches!(e.code, 130 | 143));
+    let at_signal = matches!(
+        facts::ended_at_signal(pod, WRAPPER_TAKES, cx),
+        Check::Yes(_)
+    );
+    let silent = matches!(facts::reacted(pod, cx), Check::No(_));
+    Check::when(
+        p.wrapped && by_signal && at_signal && silent,
+        || {
+            cx.fact(
+                "wrapped_command",
+                pod,
+                p.end_at(),
+                "its command is a shell or a package manager around the server, and it ended with the signal's own code at the signal",
+            )
+        },
+        "",
+    )
+}
+
 fn at_or_after_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let Some(end) = cx.pod(pod).end.as_ref() else {
         return Check::No(format!("no end of {} was seen", cx.pod(pod).name));
@@ -167,6 +190,10 @@ fn not_zero(pod: PodIx, cx: &Context<'_>) -> Check {
     match cx.pod(pod).end.as_ref() {
         Some(e) if e.code == 0 => Check::No(format!(
             "{} ended with code 0: the program that got the signal ended of its own will",
+            cx.pod(pod).name
+        )),
+        Some(e) if e.code == 137 => Check::No(format!(
+            "{} was killed, not ended by a signal that asks",
             cx.pod(pod).name
         )),
         Some(e) => Check::Yes(cx.fact(

@@ -78,7 +78,12 @@ fn note_event(seen: &Seen<'_>, by_name: &BTreeMap<String, PodIx>, pods: &mut [Po
     let pod = &mut pods[pod.0];
     match event.reason() {
         _ if seen.event == WatchType::Deleted => {}
-        Some("Killing") => pod.killing.push(seen.at),
+        Some("Killing") => {
+            pod.killing.push(seen.at);
+            if event.message().is_some_and(|m| m.contains("probe")) {
+                pod.probe_kills.push(seen.at);
+            }
+        }
         Some("Unhealthy") => pod.unhealthy.push(seen.at),
         _ => {}
     }
@@ -144,6 +149,7 @@ fn describe(pod: &mut Pod, view: PodView<'_>) {
         pod.ip = Some(ip.to_owned());
     }
     pod.spec_grace = view.spec_grace().or(pod.spec_grace);
+    pod.wrapped |= view.wrapped();
     pod.pre_stop = view.pre_stop().or(pod.pre_stop.take());
     pod.readiness_probe = view.readiness_probe().or(pod.readiness_probe);
     pod.readiness_port = view.readiness_port().or(pod.readiness_port);

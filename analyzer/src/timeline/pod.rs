@@ -22,6 +22,8 @@ pub(crate) struct Pod {
     pub(crate) listed: bool,
     pub(crate) spec_grace: Option<i64>,
     pub(crate) pre_stop: Option<PreStop>,
+    /// Its command leaves a shell or a package manager in front of the server.
+    pub(crate) wrapped: bool,
     pub(crate) readiness_probe: Option<Probe>,
     /// The port that its readiness probe asks.
     pub(crate) readiness_port: Option<i64>,
@@ -40,6 +42,8 @@ pub(crate) struct Pod {
     pub(crate) gone: Option<RunOffset>,
     /// Receipt of `Killing` events.
     pub(crate) killing: Vec<RunOffset>,
+    /// Receipt of those that name a failed probe as the reason.
+    pub(crate) probe_kills: Vec<RunOffset>,
     /// Receipt of `Unhealthy` events.
     pub(crate) unhealthy: Vec<RunOffset>,
     /// Membership in the endpoints.
@@ -114,6 +118,21 @@ impl Pod {
     /// The end, or the time of which nothing later is known.
     pub(crate) fn end_at(&self) -> Option<Interval> {
         self.end.as_ref().map(|e| e.at)
+    }
+
+    /// The latest kill for a failed probe at or before `t` whose container had not been replaced by then.
+    pub(crate) fn killed_by_probe(&self, t: RunOffset) -> Option<RunOffset> {
+        let kill = self.probe_kills.iter().copied().filter(|k| *k <= t).max()?;
+        let grace = self.spec_grace.unwrap_or(30).saturating_mul(1_000_000_000);
+        let replaced = self
+            .earlier_ends
+            .iter()
+            .filter(|e| e.seen > kill)
+            .filter_map(|e| e.running_again)
+            .min();
+        let until = replaced.unwrap_or(kill.plus_nanos(grace + 5_000_000_000));
+        // A restarted container is ready again a little later than it runs.
+        (t <= until.plus_nanos(2_000_000_000)).then_some(kill)
     }
 
     /// `terminationGracePeriodSeconds` of the deletion, else of the spec.

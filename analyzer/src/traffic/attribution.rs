@@ -10,10 +10,11 @@ use rollscope_records::{Recording, RequestRecord};
 
 use super::failure::Failure;
 use super::kind::Kind;
+use super::listening::Listening;
 use super::pod_traffic::PodTraffic;
 use super::suspects;
 use crate::ordered::Ordered;
-use crate::timeline::{PodIx, Timeline};
+use crate::timeline::{LogBook, PodIx, Timeline};
 
 /// How a request's pod is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +25,23 @@ pub(crate) enum How {
     Connection,
     /// The peer's address is the pod's.
     Peer,
-    /// By time: no other pod was possible, or the verdict on the failure names it.
+    /// By time: the likeliest of those that can have had it, or the one that the verdict on the failure names.
     ByTime,
     /// It is not known.
     Unknown,
+}
+
+impl How {
+    /// In a word, for reports.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Header => "header",
+            Self::Connection => "connection",
+            Self::Peer => "peer",
+            Self::ByTime => "time",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// The requests of a recording, attributed.
@@ -100,10 +114,14 @@ impl<'a> Traffic<'a> {
     }
 
     /// Finds the pods that the other failures can have been on.
-    pub(crate) fn suspect(&mut self, timeline: &Timeline) {
+    pub(crate) fn suspect(&mut self, timeline: &Timeline, logs: &LogBook) {
+        let mut listening = Listening::of(self, timeline, logs);
+        if let Some(lag) = suspects::longest_lag(&self.failures, self, timeline, &listening) {
+            listening.refused_after(lag);
+        }
         let mut failures = std::mem::take(&mut self.failures);
         for f in &mut failures {
-            suspects::resolve(f, self, timeline);
+            suspects::resolve(f, self, timeline, &listening);
         }
         suspects::die_together(&mut failures);
         self.failures = failures;

@@ -68,6 +68,8 @@ impl Kind {
             return Self::AppStatus(status);
         }
         match status {
+            // Some answer 503 as well where an endpoint refused: what cannot be told apart is left to the evidence.
+            503 if says_503_for_refusals(r.emitted_by.as_deref()) => Self::Refused,
             503 => Self::NoBackend,
             504 => Self::Vanished,
             _ if duration(r) < QUICK => Self::Refused,
@@ -106,6 +108,14 @@ pub(crate) fn emitter(r: &RequestRecord, pods_named: bool) -> Emitter {
         503 if pods_named => Emitter::Balancer,
         _ => Emitter::Application,
     }
+}
+
+fn says_503_for_refusals(hints: Option<&str>) -> bool {
+    hints.map(str::to_lowercase).is_some_and(|h| {
+        ["envoy", "haproxy", "l5d-proxy-error"]
+            .iter()
+            .any(|name| h.contains(name))
+    })
 }
 
 fn hints_at_balancer(hints: Option<&str>) -> bool {

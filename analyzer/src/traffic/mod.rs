@@ -3,6 +3,7 @@
 mod attribution;
 mod failure;
 mod kind;
+mod listening;
 mod pod_traffic;
 mod sharpen;
 mod suspects;
@@ -11,4 +12,4 @@ pub(crate) use attribution::{How, Traffic};
 pub(crate) use failure::{Failure, FailureIx};
 pub(crate) use kind::Kind;
 pub(crate) use sharpen::sharpen;
-pub(crate) use suspects::{down_at, open_after};
+pub(crate) use suspects::{down_at, open_after, starts};

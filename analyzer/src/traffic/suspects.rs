@@ -9,6 +9,7 @@ use rollscope_records::RunOffset;
 use super::attribution::{How, Traffic};
 use super::failure::Failure;
 use super::kind::Kind;
+use super::listening::Listening;
 use crate::timeline::{ContainerEnd, Pod, PodIx, Timeline};
 
 const MS: i64 = 1_000_000;
@@ -29,14 +30,20 @@ const TOGETHER: i64 = 30 * MS;
 /// A container that is down is routed to for this long after it runs again, ns.
 const UP_AGAIN: i64 = 2 * SECOND;
 
-/// Sets the pod or the suspects of a failure that nothing names a pod for.
-pub(crate) fn resolve(f: &mut Failure, traffic: &Traffic<'_>, timeline: &Timeline) {
+/// Sets the pod or the suspects of a failure that nothing names a pod for. A failure that only leaving or broken pods
+/// can have had goes to the likeliest of them.
+pub(crate) fn resolve(
+    f: &mut Failure,
+    traffic: &Traffic<'_>,
+    timeline: &Timeline,
+    listening: &Listening,
+) {
     if let Some(pod) = f.pod {
         f.suspects = vec![pod];
         return;
     }
     f.suspects = match f.kind {
-        Kind::Refused | Kind::NoBackend => refusing(f.at, traffic, timeline),
+        Kind::Refused | Kind::NoBackend => refusing(f.at, f.kind, traffic, timeline, listening),
         Kind::Vanished => vanished(f.at, timeline),
         Kind::Cut => cutting(f, timeline),
         Kind::Deadline => starting(f.at, timeline)
@@ -46,40 +53,129 @@ pub(crate) fn resolve(f: &mut Failure, traffic: &Traffic<'_>, timeline: &Timelin
         Kind::AppStatus(_) | Kind::Other => changing(f.at, timeline),
         Kind::Local | Kind::PodEnd => Vec::new(),
     };
-    if let [only] = f.suspects[..]
-        && matches!(f.kind, Kind::Refused | Kind::Vanished | Kind::Cut)
-    {
-        f.pod = Some(only);
+    let decided = match (&f.suspects[..], f.kind) {
+        ([_], Kind::Refused | Kind::Vanished | Kind::Cut) => true,
+        (many, Kind::Refused) => {
+            !many.is_empty() && !many.iter().any(|p| starts(timeline.pod(*p), f.at))
+        }
+        _ => false,
+    };
+    if decided {
+        f.pod = f.suspects.first().copied();
         f.how = How::ByTime;
     }
 }
 
-/// Old pods that can have refused at `t`: only the likeliest. Then new pods.
-fn refusing(t: RunOffset, traffic: &Traffic<'_>, timeline: &Timeline) -> Vec<PodIx> {
-    let down = timeline
+/// Whether the pod is a new one that only starts: neither leaving nor down at `t`.
+pub(crate) fn starts(pod: &Pod, t: RunOffset) -> bool {
+    !pod.listed
+        && down_at(pod, t).is_none()
+        && pod
+            .deletion_seen()
+            .is_none_or(|d| t < d.plus_nanos(-BEFORE_SEEN))
+}
+
+/// Every pod that can have refused at `t`: pods that were down, old pods that were leaving and perhaps still routed
+/// to, the likeliest first; then new pods that are routed to and not proved to listen.
+fn refusing(
+    t: RunOffset,
+    kind: Kind,
+    traffic: &Traffic<'_>,
+    timeline: &Timeline,
+    listening: &Listening,
+) -> Vec<PodIx> {
+    let mut down: Vec<(RunOffset, PodIx)> = timeline
         .indices()
-        .filter_map(|ix| Some((down_at(timeline.pod(ix), t)?.at.lo, ix)))
-        .max();
-    let closed = timeline
-        .terminating()
-        .filter(|(_, p, d)| routed_while_leaving(p, d.seen, t))
-        .filter(|(ix, ..)| open_after(traffic, *ix, t).is_none())
-        .map(|(ix, _, d)| (d.seen, ix))
-        .max();
+        .filter_map(|ix| {
+            let pod = timeline.pod(ix);
+            let end = down_at(pod, t)?;
+            let left = pod.left_ready(end.at.lo);
+            let routed = left.is_none_or(|l| t <= l.plus_nanos(listening.routed_for(ROUTED_STILL)));
+            let answers = traffic.pod(ix).is_some_and(|on| {
+                on.new_between(end.at.hi, t) + on.reused_between(end.at.hi, t) > 0
+            });
+            (routed && !answers).then_some((end.at.lo, ix))
+        })
+        .collect();
+    down.sort_unstable_by(|a, b| b.cmp(a));
+    let empty_of_late = timeline.fewest_ready(t.plus_nanos(-ROUTED_STILL / 2), t) == Some(0);
+    let most = listening.routed_for(ROUTED_STILL);
+    let leaving = leaving(t, most, traffic, timeline, listening);
+    // Where nothing that other pods show explains it, a route may last longer than theirs.
+    let leaving = if leaving.is_empty() && !empty_of_late {
+        self::leaving(t, ROUTED_STILL, traffic, timeline, listening)
+    } else {
+        leaving
+    };
     let new = timeline
         .indices()
-        .filter(|ix| not_listening_yet(timeline.pod(*ix), *ix, t, traffic, timeline));
-    down.or(closed)
-        .map(|(_, ix)| ix)
-        .into_iter()
-        .chain(new)
-        .collect()
+        .filter(|ix| not_listening_yet(timeline.pod(*ix), *ix, t, kind, timeline, listening));
+    let mut all: Vec<PodIx> = Vec::new();
+    let old = down.into_iter().map(|(_, ix)| ix);
+    for ix in old.chain(leaving).chain(new) {
+        if !all.contains(&ix) {
+            all.push(ix);
+        }
+    }
+    all
+}
+
+/// The largest distance to the latest deletion at which only leaving pods can have refused: what the longest lag of
+/// the run is at least.
+pub(crate) fn longest_lag(
+    failures: &[Failure],
+    traffic: &Traffic<'_>,
+    timeline: &Timeline,
+    listening: &Listening,
+) -> Option<i64> {
+    let only_leaving = |f: &&Failure| {
+        f.kind == Kind::Refused
+            && timeline.indices().all(|ix| {
+                let pod = timeline.pod(ix);
+                down_at(pod, f.at).is_none()
+                    && !not_listening_yet(pod, ix, f.at, f.kind, timeline, listening)
+            })
+            && timeline.fewest_ready(f.at.plus_nanos(-ROUTED_STILL / 2), f.at) != Some(0)
+    };
+    let nearest = |f: &Failure| {
+        leaving(f.at, ROUTED_STILL, traffic, timeline, listening)
+            .into_iter()
+            .filter_map(|ix| timeline.pod(ix).deletion_seen())
+            .map(|d| f.at.nanos_since(d).max(0))
+            .min()
+    };
+    failures
+        .iter()
+        .filter(only_leaving)
+        .filter_map(nearest)
+        .max()
+}
+
+/// Pods that were leaving at `t`, perhaps still routed to and not known to be open, the likeliest first.
+fn leaving(
+    t: RunOffset,
+    most: i64,
+    traffic: &Traffic<'_>,
+    timeline: &Timeline,
+    listening: &Listening,
+) -> Vec<PodIx> {
+    let mut leaving: Vec<((bool, bool, RunOffset), PodIx)> = timeline
+        .terminating()
+        .filter(|(_, p, d)| routed_while_leaving(p, d.seen, t, most))
+        .filter(|(ix, ..)| open_after(traffic, *ix, t).is_none())
+        .map(|(ix, p, d)| {
+            let closed = listening.may_have_closed(p, d, t);
+            ((closed, d.seen <= t, d.seen), ix)
+        })
+        .collect();
+    leaving.sort_unstable_by(|a, b| b.cmp(a));
+    leaving.into_iter().map(|(_, ix)| ix).collect()
 }
 
 /// Whether a pod whose deletion was seen at `seen` can still have been routed to at `t`.
-fn routed_while_leaving(pod: &Pod, seen: RunOffset, t: RunOffset) -> bool {
+fn routed_while_leaving(pod: &Pod, seen: RunOffset, t: RunOffset, most: i64) -> bool {
     let left = pod.left_ready(seen).unwrap_or(seen);
-    seen.plus_nanos(-BEFORE_SEEN) <= t && t <= left.plus_nanos(ROUTED_STILL)
+    seen.plus_nanos(-BEFORE_SEEN) <= t && t <= left.plus_nanos(most)
 }
 
 /// The end of a container that was down at `t` while its pod was not being deleted.
@@ -97,7 +193,12 @@ pub(crate) fn down_at(pod: &Pod, t: RunOffset) -> Option<&ContainerEnd> {
                 .iter()
                 .find(|(at, ready)| *ready && *at > e.seen)
                 .map_or(up, |(at, _)| at.plus_nanos(SECOND));
-            t <= up.max(ready)
+            // What a restarted container does once its pod is being deleted has another cause.
+            let until = match (leaving, e.running_again) {
+                (Some(d), Some(again)) if again < d => d.plus_nanos(-BEFORE_SEEN),
+                _ => up.max(ready),
+            };
+            t <= up.max(ready).min(until)
         })
 }
 
@@ -109,13 +210,14 @@ pub(crate) fn open_after(traffic: &Traffic<'_>, pod: PodIx, t: RunOffset) -> Opt
     traffic.pod(pod)?.new_after(t.plus_nanos(1))
 }
 
-/// A pod that may be in the endpoints at `t` and has not answered a new connection before.
+/// A pod that may be in the endpoints at `t` and is not proved to listen.
 fn not_listening_yet(
     pod: &Pod,
     ix: PodIx,
     t: RunOffset,
-    traffic: &Traffic<'_>,
+    kind: Kind,
     timeline: &Timeline,
+    listening: &Listening,
 ) -> bool {
     if pod.listed || pod.deletion_seen().is_some_and(|d| d <= t) {
         return false;
@@ -125,11 +227,11 @@ fn not_listening_yet(
     } else {
         pod.running
     };
-    let routed = known.is_some_and(|r| r.plus_nanos(-BEFORE_SEEN) <= t);
-    let answered = traffic
-        .pod(ix)
-        .is_some_and(|p| p.answered_new.first().is_some_and(|a| *a < t));
-    routed && !answered
+    let routed = known.is_some_and(|r| {
+        let since = t.nanos_since(r);
+        (-BEFORE_SEEN..STARTING).contains(&since)
+    });
+    routed && !(kind == Kind::Refused && listening.proved(ix, t))
 }
 
 /// The pod that ended last before `t`.

@@ -13,6 +13,11 @@ impl<'a> EventView<'a> {
         str_at(self.0, &["reason"])
     }
 
+    /// The sentence of the reporter.
+    pub(crate) fn message(self) -> Option<&'a str> {
+        str_at(self.0, &["message"]).or_else(|| str_at(self.0, &["note"]))
+    }
+
     /// The name of the Pod that it is about.
     pub(crate) fn pod(self) -> Option<&'a str> {
         let kind = str_at(self.0, &["involvedObject", "kind"])

@@ -149,6 +149,31 @@ impl<'a> PodView<'a> {
         })
     }
 
+    /// The command leaves a shell or a package manager in front of the server: `sh -c` without `exec`, `npm start`.
+    pub(crate) fn wrapped(self) -> bool {
+        let Some(container) = self.main_container() else {
+            return false;
+        };
+        let words: Vec<&str> = ["command", "args"]
+            .iter()
+            .flat_map(|f| list_at(container, &[f]))
+            .filter_map(Value::as_str)
+            .collect();
+        let Some(program) = words.first().and_then(|w| w.rsplit('/').next()) else {
+            return false;
+        };
+        match program {
+            "npm" | "npx" | "yarn" | "pnpm" => true,
+            "sh" | "bash" | "ash" | "dash" => {
+                words
+                    .get(1)
+                    .is_some_and(|w| w.starts_with('-') && w.contains('c'))
+                    && !words.iter().skip(2).any(|script| script.contains("exec "))
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn pre_stop(self) -> Option<PreStop> {
         let hook = at(self.main_container()?, &["lifecycle", "preStop"])?;
         let sleep_seconds = int_at(hook, &["sleep", "seconds"]).map(seconds);

@@ -32,6 +32,7 @@ pub(crate) fn analysis(recording: &Recording) -> Analysis {
     let requests = counts(recording);
     let unattributed = requests.failed - bursts.iter().map(|b| b.failed).sum::<u64>();
     Analysis {
+        failures: Vec::new(),
         schema: SCHEMA,
         verdict: Verdict {
             outcome: if failing { VerdictOutcome::GateFailed } else { VerdictOutcome::Passed },
@@ -157,6 +158,7 @@ fn burst(i: usize, id: u32, requests: &[&RequestRecord]) -> Burst {
         requests: requests.iter().map(|r| r.seq).collect(),
         cause: "early_close".to_owned(),
         detail: Some("refused".to_owned()),
+        stage: None,
         summary: format!(
             "{n} requests refused by {}: it closed its listener 0.1 s after SIGTERM and new connections came for {:.1} s more.",
             old(i), LAGS[i] - 0.1

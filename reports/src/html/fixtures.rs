@@ -40,6 +40,7 @@ pub(super) fn recording_of(requests: Vec<RequestRecord>) -> Recording {
 /// An analysis with these pods, and bursts of one request each: its sequence number and the burst's pods.
 pub(super) fn analysis_of(pods: &[&str], bursts: &[(u64, &[&str])]) -> Analysis {
     Analysis {
+        failures: Vec::new(),
         schema: SCHEMA,
         verdict: Verdict {
             outcome: VerdictOutcome::GateFailed,
@@ -86,6 +87,7 @@ fn burst(id: u32, seq: u64, pods: &[&str]) -> Burst {
         requests: vec![seq],
         cause: "unknown".to_owned(),
         detail: None,
+        stage: None,
         summary: String::new(),
         confidence: 0.5,
         evidence: Vec::new(),
