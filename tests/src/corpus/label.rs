@@ -325,7 +325,13 @@ fn cut(case: &Case, pod: &PodTruth, met: &Met<'_>) -> Verdict {
         return Verdict::Is(is(cause, None));
     }
     let kept = met.reused && case.keep_alive_ms < 60_000;
-    if kept && met.received.is_none() {
+    let travel = i64::try_from(case.close_travel_ms).unwrap_or(0) * MS + SLACK;
+    // The ingress cannot see whether its request was read.
+    let unread = match met.received {
+        None => true,
+        Some(sent) => case.front_end == "http" && met.at.nanos_since(sent) <= travel,
+    };
+    if kept && unread {
         let race = is("keepalive_race", None);
         // Behind an ingress nobody sees its connections: errors at a constant rate are all there is.
         return Verdict::Is(match case.front_end.as_str() {

@@ -170,6 +170,9 @@ impl<'a> Witness<'a> {
             ("status", Some(status)) if request.outcome == Outcome::Status => How::Answered(status),
             _ => how(request),
         };
+        // Sent on a connection that broke only later: the pod had it.
+        let waited = proxied.to.nanos_since(proxied.from) > 20 * MS;
+        met.received = (proxied.how == "status" || waited).then_some(proxied.from);
         met.at = match met.how {
             How::Refused => proxied.from,
             How::Cut if proxied.how == "cut" => proxied.to.min(met.at),
