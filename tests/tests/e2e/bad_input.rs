@@ -169,3 +169,15 @@ fn what_is_not_a_recording_is_told() {
     run.expect_exit(2);
     says(&run, &["not a recording"]);
 }
+
+#[test]
+fn hooks_run_also_when_the_scenario_is_given_by_a_relative_path() {
+    let workdir = Workdir::new(PROGRAM);
+    let hook = "          lifecycle:\n            preStop:\n              exec: { command: [sh, -c, \"test -f changed.yaml\"] }\n          ports:\n";
+    let run = with_manifest(&workdir, &[("          ports:\n", hook)]);
+    run.expect_exit(0);
+    let failed_hook = run.recording().watch.iter().any(|w| {
+        matches!(w, rollscope_records::WatchRecord::Event { object, .. } if object["reason"] == "FailedPreStopHook")
+    });
+    assert!(!failed_hook, "the hook did not find its folder");
+}
