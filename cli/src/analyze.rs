@@ -10,8 +10,9 @@ use crate::{report, terminal};
 
 /// Makes the reports of a recording again. The exit code is the verdict's.
 pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<Exit, Failure> {
-    let out = report::folder(args.out.as_deref(), &args.recording);
-    verdict(&args.recording, out, &args.output)
+    let recording = report::recording(&args.recording);
+    let out = report::folder(args.out.as_deref(), &recording);
+    verdict(&recording, out, &args.output)
 }
 
 /// Analyses the recording, writes the reports into `out`, and tells the verdict: on the terminal, in the job's

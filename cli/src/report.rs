@@ -1,6 +1,6 @@
 //! `rollscope report`: recording -> reports, in any format.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rollscope_analyzer::Analysis;
 use rollscope_records::Recording;
@@ -16,13 +16,24 @@ const WIDTH: usize = 100;
 /// Writes the reports of a recording. The verdict is told, but the exit code is 0 once they are written.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     match &args.recording {
-        Some(recording) => {
-            let out = folder(args.out.as_deref(), recording);
-            write(recording, out, &args.output)?;
+        Some(path) => {
+            let recording = recording(path);
+            let out = folder(args.out.as_deref(), &recording);
+            write(&recording, out, &args.output)?;
         }
         None => terminal::result(REPORT_SCHEMA),
     }
     Ok(Exit::Passed)
+}
+
+/// The recording that is meant: the folder itself, or the one in a run's output folder.
+pub(crate) fn recording(path: &Path) -> PathBuf {
+    let inside = path.join("recording.rollscope");
+    if !path.join("run.json").exists() && inside.join("run.json").exists() {
+        inside
+    } else {
+        path.to_owned()
+    }
 }
 
 /// The folder for a recording's reports: the one that was asked for, or the one that holds the recording.

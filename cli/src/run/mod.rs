@@ -8,6 +8,7 @@ mod run_record;
 mod session;
 mod target;
 
+use rollscope_sandbox::TruthLog;
 use rollscope_scenarios::{Scenario, ScenarioFlags};
 
 use crate::args::RunArgs;
@@ -19,7 +20,11 @@ use output::Output;
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let scenario = scenario(args)?;
     let output = Output::create(args.out.as_deref(), &scenario.name)?;
-    let ended = match record(&scenario, &output) {
+    let truth = match &args.truth {
+        Some(dir) => TruthLog::open(dir).map_err(Failure::environment)?,
+        None => TruthLog::default(),
+    };
+    let ended = match record(&scenario, &output, truth) {
         Ok(ended) => ended,
         Err(failure) => {
             output.remove_if_empty();
@@ -30,7 +35,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         terminal::result(&format!("recording: {}\n", output.recording().display()));
         return Ok(ended);
     }
-    analyze::report(&output.recording(), output.dir())
+    analyze::verdict(&output.recording(), output.dir(), &args.output)
 }
 
 fn scenario(args: &RunArgs) -> Result<Scenario, Failure> {
@@ -57,10 +62,10 @@ fn scenario(args: &RunArgs) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-fn record(scenario: &Scenario, output: &Output) -> Result<Exit, Failure> {
+fn record(scenario: &Scenario, output: &Output, truth: TruthLog) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| Failure::environment(format!("cannot start the runtime: {e}")))?;
-    runtime.block_on(session::record(scenario, output))
+    runtime.block_on(session::record(scenario, output, truth))
 }

@@ -1,0 +1,75 @@
+//! `checksums.json`: CRC-32 of every file of a recording that has ended, so that damage and changes are noticed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::WriteError;
+use crate::{Loss, RunRecord};
+
+/// The file itself.
+pub(crate) const FILE: &str = "checksums.json";
+
+/// Checksums by file name.
+pub(crate) type Checksums = BTreeMap<String, u32>;
+
+/// Sums up every file that is in `dir` now and writes the list.
+pub(crate) fn write(dir: &Path) -> Result<(), WriteError> {
+    let io = |source| WriteError::Io {
+        path: dir.to_owned(),
+        source,
+    };
+    let mut sums = Checksums::new();
+    for entry in std::fs::read_dir(dir).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        let Some(name) = path.file_name().and_then(|n| n.to_str()) else {
+            continue;
+        };
+        if name != FILE {
+            sums.insert(
+                name.to_owned(),
+                crc32fast::hash(&std::fs::read(&path).map_err(io)?),
+            );
+        }
+    }
+    super::writer::write_json(&dir.join(FILE), &sums)
+}
+
+/// Holds the files of `dir` against the list. A recording whose run has ended must have one; a run that was killed left
+/// none, and only its row streams have checksums of their own.
+pub(crate) fn check(dir: &Path, run: &RunRecord, losses: &mut Vec<Loss>) -> Checksums {
+    let mut lose = |file: &str, what: &str| {
+        losses.push(Loss {
+            file: file.to_owned(),
+            what: what.to_owned(),
+        });
+    };
+    let sums: Option<Checksums> = std::fs::read(dir.join(FILE))
+        .ok()
+        .and_then(|b| serde_json::from_slice(&b).ok());
+    let Some(sums) = sums else {
+        if run.end.is_some() {
+            lose(
+                FILE,
+                "it is missing or cannot be read: damage to the other files would not be noticed",
+            );
+        }
+        return Checksums::new();
+    };
+    for (name, sum) in &sums {
+        match std::fs::read(dir.join(name)) {
+            Ok(bytes) if crc32fast::hash(&bytes) == *sum => {}
+            Ok(_) => lose(
+                name,
+                "its checksum is wrong: it was damaged or changed after the run",
+            ),
+            Err(_) => lose(name, "it is missing"),
+        }
+    }
+    if run.end.is_some() && !sums.contains_key("run.json") {
+        lose(
+            "run.json",
+            "it has no checksum: changes would not be noticed",
+        );
+    }
+    sums
+}
