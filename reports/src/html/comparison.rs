@@ -84,14 +84,13 @@ fn table(caption: &str, rows: &[Row]) -> Markup {
 /// A number of a run, or of one of its pods.
 type Get<T, N> = fn(&T) -> N;
 
-/// A length of a pod's end, ms, where it is known: name, and which way it is good.
-type Measured = (&'static str, Get<PodReport, Option<f64>>, Better);
+/// A length of a pod's end, ms, where it is known, and its name.
+type Measured = (&'static str, Get<PodReport, Option<f64>>);
 
 /// Which way a difference is good.
 #[derive(Clone, Copy)]
 enum Better {
     Less,
-    More,
     Neither,
 }
 
@@ -117,7 +116,6 @@ impl Row {
             let sign = if by > 0.0 { "+" } else { "−" };
             let good = match better {
                 Better::Less => Some(by < 0.0),
-                Better::More => Some(by > 0.0),
                 Better::Neither => None,
             };
             if by == 0.0 {
@@ -253,32 +251,34 @@ fn measures(before: &Analysis, after: &Analysis) -> Markup {
             Row::number(name, both(&|a| Some(get(a) as f64)), *better, whole)
         })
         .collect();
-    rows.extend(
-        latencies
-            .iter()
-            .map(|(name, get)| Row::number(name, both(&|a| Some(get(a))), Better::Less, millis)),
-    );
+    rows.extend(latencies.iter().map(|(name, get)| {
+        let values = both(&|a| Some(get(a)));
+        Row::number(name, values, by_much(values), millis)
+    }));
     table("Measurement", &rows)
 }
 
-/// Lengths and counts of the pods that ended: least, median, most.
+/// Less is better, where two latencies are so far apart that a run made again would hardly join them: 10 % and 1 ms.
+fn by_much(values: [Option<f64>; 2]) -> Better {
+    match values {
+        [Some(a), Some(b)] if (a - b).abs() > (a.max(b) / 10.0).max(1.0) => Better::Less,
+        _ => Better::Neither,
+    }
+}
+
+/// Lengths of the ends of pods: least, median, most. A short one is good after a drain and bad without one, so that none
+/// is called better here.
 fn pods(before: &Analysis, after: &Analysis) -> Markup {
     let measured: [Measured; 4] = [
-        (
-            "Propagation lag",
-            |p| p.propagation_lag_ms.map(ms),
-            Better::Less,
-        ),
-        ("Deletion to end", to_end, Better::Less),
-        (
-            "Margin to the deadline",
-            |p| p.margin_to_deadline_ms.map(ms),
-            Better::More,
-        ),
-        ("Deletion to first drain sign", to_drain, Better::Less),
+        ("Propagation lag", |p| p.propagation_lag_ms.map(ms)),
+        ("Deletion to end", to_end),
+        ("Margin to the deadline", |p| {
+            p.margin_to_deadline_ms.map(ms)
+        }),
+        ("Deletion to first drain sign", to_drain),
     ];
     let mut rows = Vec::new();
-    for (name, get, better) in measured {
+    for (name, get) in measured {
         let sorted = of_both(before, after, |a| {
             let mut values: Vec<f64> = a.pods.iter().filter_map(get).collect();
             values.sort_by(f64::total_cmp);
@@ -293,7 +293,7 @@ fn pods(before: &Analysis, after: &Analysis) -> Markup {
             rows.push(Row::number(
                 &format!("{name}, {which}"),
                 values,
-                better,
+                Better::Neither,
                 millis,
             ));
         }
@@ -403,13 +403,13 @@ mod tests {
     }
 
     #[test]
-    fn fewer_failures_and_shorter_lags_are_better() {
+    fn fewer_failures_are_better_and_shorter_lags_are_only_shorter() {
         let page = comparison_html(&run(12, 2_000), &run(0, 500));
         assert!(
             page.contains("The 12 failed requests are gone (6.00 % of those sent, then 0.00 %).")
         );
         assert!(page.contains("▲ better −12"));
-        assert!(page.contains("▲ better −1.50 s"));
+        assert!(page.contains("<td class=\"num\">−1.50 s</td>"));
         assert!(!page.contains("▼ worse"));
     }
 

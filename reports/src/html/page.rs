@@ -20,7 +20,7 @@ pub fn timeline_html(analysis: &Analysis, recording: &Recording) -> String {
         (DOCTYPE)
         html lang="en" {
             (head(&format!("{}: {} · Rollscope", verdict(analysis.verdict.outcome), field(&analysis.run.name)), &policy))
-            body.large[large(analysis)] {
+            body class=[large(analysis).then_some("large")] {
                 (body)
                 script #data type="application/json" { (PreEscaped(&data)) }
                 script type="module" { (PreEscaped(&script)) }
