@@ -264,9 +264,16 @@ fn a_run_writes_the_formats_and_keeps_stdout_for_its_report() {
         "junit,md,svg",
     ];
     let run = rollscope(dir.path(), &args, false);
-    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let report: Value = serde_json::from_slice(&run.stdout).unwrap();
-    assert_eq!(report["verdict"]["outcome"], "passed");
+    // On a busy machine the rate may not be held, and the run is invalid.
+    let code = report["verdict"]["exit_code"].as_i64();
+    assert_eq!(
+        run.status.code().map(i64::from),
+        code,
+        "{}",
+        text(&run.stderr)
+    );
+    assert_eq!(report["requests"]["failed"], 0);
     let out = dir.path().join("out");
     for name in [
         "junit.xml",
