@@ -60,6 +60,8 @@ pub(crate) fn cells(
 struct Key {
     kind: Kind,
     likeliest: Option<PodIx>,
+    /// The first leaving pod that can have had it.
+    leaving: Option<PodIx>,
     /// The first new pod that can have had it as well.
     new: Option<PodIx>,
     /// No endpoint was ready: what is refused then may have another cause than what is refused before and after.
@@ -72,9 +74,14 @@ impl Key {
     fn of(f: &Failure, timeline: &Timeline, name: impl Fn(&Failure) -> String) -> Self {
         let refused = matches!(f.kind, Kind::Refused | Kind::NoBackend);
         let new = |p: &&PodIx| starts(timeline.pod(**p), f.at);
+        let leaves = |p: &&PodIx| {
+            let seen = timeline.pod(**p).deletion_seen();
+            seen.is_some_and(|d| d <= f.at)
+        };
         Self {
             kind: f.kind,
             likeliest: f.pod.or_else(|| f.suspects.first().copied()),
+            leaving: f.suspects.iter().find(leaves).filter(|_| refused).copied(),
             new: f.suspects.iter().find(new).filter(|_| refused).copied(),
             none_ready: refused && timeline.fewest_ready(f.at, f.at) == Some(0),
             name: match f.kind {

@@ -77,7 +77,7 @@ fn a_new_pod_that_does_not_listen_yet_and_an_old_one_that_closed_are_not_told_ap
         .started(5_990)
         .ready(5_995)
         .add(&mut scene);
-    for at in (6_050..7_000).step_by(100) {
+    for at in (6_050..7_000).step_by(300) {
         scene.refused(at);
     }
     scene.log(7_050, "new", "listening on port 8080");

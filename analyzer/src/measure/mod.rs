@@ -17,9 +17,9 @@ use crate::traffic::{Failure, Kind, Traffic};
 /// One pod's measurements.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Measures {
-    /// The last new connection attempted on it after its deletion.
+    /// The last new connection attempted on it after its deletion, where that is known to be the last.
     pub(crate) last_new: Option<RunOffset>,
-    /// From its deletion to that, ns.
+    /// From its deletion to the last that is likeliest its own, ns.
     pub(crate) lag: Option<i64>,
     /// The last request answered on an established connection after its deletion.
     pub(crate) last_reused: Option<RunOffset>,
@@ -74,9 +74,8 @@ fn of_pod(
     let (Some(deletion), Some(drain)) = (&pod.deletion, drain) else {
         return m;
     };
-    m.last_new = propagation::last_new_connection(ix, deletion, failures, traffic);
-    m.lag = m
-        .last_new
+    m.last_new = propagation::last_known(ix, deletion, failures, traffic);
+    m.lag = propagation::last_new_connection(ix, deletion, failures, traffic)
         .map(|t| t.nanos_since(deletion.requested.hi).max(0));
     m.last_reused = known
         .and_then(|k| k.answered_reused.last().copied())

@@ -7,7 +7,27 @@ use rollscope_records::RunOffset;
 use crate::timeline::{Deletion, PodIx};
 use crate::traffic::{Failure, Kind, Traffic};
 
-/// The last attempt after the deletion.
+/// The last attempt after the deletion that is known to have been this pod's; `None` where a later one may have been.
+pub(super) fn last_known(
+    ix: PodIx,
+    deletion: &Deletion,
+    failures: &[&Failure],
+    traffic: &Traffic<'_>,
+) -> Option<RunOffset> {
+    let certain: Vec<&Failure> = failures
+        .iter()
+        .copied()
+        .filter(|f| f.suspects.len() < 2)
+        .collect();
+    let known = last_new_connection(ix, deletion, &certain, traffic)?;
+    let later = traffic.failures.partition_point(|f| f.at <= known);
+    let doubtful = traffic.failures[later..]
+        .iter()
+        .any(|f| f.kind == Kind::Refused && f.suspects.len() > 1 && f.suspects.contains(&ix));
+    (!doubtful).then_some(known)
+}
+
+/// The last attempt after the deletion on it as far as the likeliest goes: the longest of several pods' is not too long.
 pub(super) fn last_new_connection(
     ix: PodIx,
     deletion: &Deletion,

@@ -32,7 +32,8 @@ pub(super) fn weigh(
             Hypothesis::of(name, None)
                 .on(p)
                 .require(2.5, fits(cx, p, end))
-                .require(2.5, explains(case, p, end, cx)),
+                .require(2.5, explains(case, p, end, cx))
+                .oppose(3.0, facts::quiet_since(case, p, end.at.hi, cx)),
         )
     })
 }

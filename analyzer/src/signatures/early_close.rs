@@ -56,6 +56,7 @@ fn refused(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .weigh(1.0, 0.0, no_new_pod(case, cx))
         .weigh(1.5, 0.0, refused_alone(case, pod, cx))
         .oppose(2.0, waited(case, pod, cx))
+        .oppose(3.0, quiet_since_its_signal(case, pod, cx))
         .oppose(1.5, goes_on_accepting(case, pod, cx))
         .oppose(3.0, nowhere_else(case, cx))
         .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
@@ -105,6 +106,13 @@ fn waited_for_requests(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         },
         "",
     )
+}
+
+fn quiet_since_its_signal(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    match cx.drain(pod) {
+        Some(drain) => facts::quiet_since(case, pod, drain.signal.hi, cx),
+        None => Check::No(String::new()),
+    }
 }
 
 /// With a preStop hook of known length, nothing before its end is the application's doing.

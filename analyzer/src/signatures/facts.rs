@@ -123,6 +123,47 @@ pub(super) fn cut_behind_balancer(case: &Case<'_>, cx: &Context<'_>) -> bool {
         && case.last(cx).nanos_since(case.first(cx)) <= 150 * MS
 }
 
+/// A pod that refused from `from` on and was still routed to would have refused just before the first failure:
+/// new connections were made meanwhile and none was refused.
+pub(super) fn quiet_since(case: &Case<'_>, pod: PodIx, from: RunOffset, cx: &Context<'_>) -> Check {
+    let first = case.first(cx);
+    let fails = &cx.traffic.failures;
+    let before = fails[..fails.partition_point(|f| f.at < first)]
+        .iter()
+        .rev()
+        .find(|f| matches!(f.kind, Kind::Refused | Kind::Vanished));
+    // From the last refusal before, if there was one since; what failed while it was still closing says nothing.
+    let from = before.map_or(from, |f| f.at.max(from)).plus_nanos(100 * MS);
+    if case.kind != Kind::Refused || from >= first {
+        return Check::No(String::new());
+    }
+    let requests = &cx.traffic.requests;
+    let made = requests[requests.partition_point(|r| r.scheduled < from)..]
+        .iter()
+        .take_while(|r| r.scheduled < first)
+        .filter(|r| !r.reused || !cx.traffic.pinned)
+        .count();
+    let ready = cx.timeline.fewest_ready(first, first).unwrap_or(1);
+    let routed = (ready + case.suspects.len()).max(2) as f64;
+    let unseen = (1.0 - 1.0 / routed).powf(made as f64);
+    Check::when(
+        unseen < 0.05,
+        || {
+            cx.fact(
+                "quiet_before",
+                pod,
+                None,
+                format!(
+                    "had it refused and been routed to, some of the {} made in the {} before would have failed too",
+                    count(made as u64, "connection"),
+                    span(first.nanos_since(from))
+                ),
+            )
+        },
+        "",
+    )
+}
+
 /// The kubelet had killed the pod's container for a failed probe when the failures began, before any deletion: what
 /// follows on that container is the probe's.
 pub(super) fn killed_by_probe(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {

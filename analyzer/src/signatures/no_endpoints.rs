@@ -48,8 +48,12 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     } else {
         Check::Unseen
     };
+    let none = match (&none, empty_of_late(case, cx)) {
+        (Check::No(_), Check::Yes(fact)) if case.kind == Kind::Refused => (1.5, Check::Yes(fact)),
+        _ => (3.5, none),
+    };
     let hypothesis = Hypothesis::of(NAME, None)
-        .require(3.5, none)
+        .require(none.0, none.1)
         .weigh(1.0, 1.0, ready_too)
         .forbid(had_one(case, cx))
         .oppose(4.0, down(case, cx))
@@ -81,6 +85,25 @@ pub(super) fn none_ready(case: &Case<'_>, cx: &Context<'_>) -> Check {
         )),
         None => Check::No("the endpoints were not observed".to_owned()),
     }
+}
+
+/// No endpoint was ready shortly before: what routes may not have heard of the new ones yet.
+pub(super) fn empty_of_late(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let first = case.first(cx);
+    let fewest = cx
+        .timeline
+        .fewest_ready(first.plus_nanos(-SLOWEST_LAG), first);
+    Check::when(
+        fewest == Some(0),
+        || {
+            general(
+                "none_ready_of_late",
+                Some(first),
+                "no endpoint was ready shortly before: routing may not have followed yet",
+            )
+        },
+        "",
+    )
 }
 
 /// The balancer answered 502: it had an endpoint to ask, and that one refused.

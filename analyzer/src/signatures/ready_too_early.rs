@@ -42,6 +42,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .weigh(1.0, 0.0, no_probe(p, cx))
                 .weigh(2.5, 0.0, listens_after(case, p, cx))
                 .weigh(1.5, 0.0, refused_alone(case, p, cx))
+                .weigh(2.5, 0.0, always_beside_a_new_pod(case, p, cx))
                 .forbid(answered_so_before(case, cx))
                 .forbid(proved_listening(case, p, cx))
                 .oppose(1.5, old_pod_leaving(case, p, cx))
@@ -167,6 +168,28 @@ fn refused_alone(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         )),
         _ => Check::No(String::new()),
     }
+}
+
+/// Every refusal of the run lies between the Ready of a new pod and its listener: an old pod's would not keep to that.
+fn always_beside_a_new_pod(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let refused = || {
+        let all = cx.traffic.failures.iter();
+        all.filter(|f| f.kind == Kind::Refused)
+    };
+    let n = refused().count();
+    let beside = refused().all(|f| f.suspects.iter().any(|p| starts(cx.pod(*p), f.at)));
+    Check::when(
+        case.kind == Kind::Refused && n >= 5 && beside,
+        || {
+            cx.fact(
+                "always_beside_a_new_pod",
+                pod,
+                None,
+                format!("each of the {n} refusals of the run came while a new pod was Ready and did not listen yet"),
+            )
+        },
+        "",
+    )
 }
 
 fn no_probe(pod: PodIx, cx: &Context<'_>) -> Check {

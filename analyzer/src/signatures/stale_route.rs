@@ -35,6 +35,8 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .require(2.5, not_early(p, cx))
                 .oppose(3.0, early_close::template_closes(p, cx))
                 .oppose(2.5, another_was_down(case, p, cx))
+                .oppose(3.0, quiet_since_its_end(case, p, cx))
+                .oppose(2.0, super::no_endpoints::empty_of_late(case, cx))
                 .weigh(1.0, 0.0, long_after(case, p, cx)),
         )
     })
@@ -115,6 +117,13 @@ fn another_was_down(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
             None,
             "its container was down at that time",
         )),
+        None => Check::No(String::new()),
+    }
+}
+
+fn quiet_since_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    match cx.pod(pod).end_at() {
+        Some(end) => facts::quiet_since(case, pod, end.hi, cx),
         None => Check::No(String::new()),
     }
 }

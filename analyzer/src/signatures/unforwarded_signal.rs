@@ -51,6 +51,8 @@ fn swallowed(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
 }
 
 fn half_forwarded(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
+    // How a pod ended says less where it is not certain that it was this pod.
+    let share = if case.suspects.len() > 1 { 0.5 } else { 1.0 };
     Hypothesis::of(NAME, Some("half_forwarded"))
         .on(pod)
         .require(1.0, facts::after_deletion(case, pod, cx))
@@ -59,9 +61,10 @@ fn half_forwarded(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .require(1.0, at_or_after_end(case, pod, cx))
         .forbid(facts::oom(case, pod, cx))
         .forbid(facts::reacted(pod, cx))
-        .weigh(3.0, 2.0, wrapper_lines(pod, cx))
+        .weigh(3.0 * share, 2.0 * share, wrapper_lines(pod, cx))
         .weigh(0.5, 1.5, not_zero(pod, cx))
-        .weigh(2.0, 0.0, wrapper_ended(pod, cx))
+        .weigh(2.0 * share, 0.0, wrapper_ended(pod, cx))
+        .oppose(3.0, quiet_since_its_end(case, pod, cx))
 }
 
 /// It stayed ready although a failing probe would have shown.
@@ -138,6 +141,13 @@ pub(super) fn wrapper_spoke(pod: PodIx, cx: &Context<'_>) -> Check {
             format!("a wrapper around the server reports its end: {}", l.text),
         )),
         None => Check::No("no line of a wrapper".to_owned()),
+    }
+}
+
+fn quiet_since_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    match cx.pod(pod).end_at() {
+        Some(end) => facts::quiet_since(case, pod, end.hi, cx),
+        None => Check::No(String::new()),
     }
 }
 

@@ -55,6 +55,17 @@ impl PodTraffic {
         self.answered_new.get(i).copied()
     }
 
+    /// The dispatch of the last request that it answered, of those dispatched within `[from, to]`.
+    pub(crate) fn answered_within(&self, from: RunOffset, to: RunOffset) -> Option<RunOffset> {
+        [&self.answered_new, &self.answered_reused]
+            .into_iter()
+            .filter_map(|times| {
+                let i = times.partition_point(|t| *t <= to).checked_sub(1)?;
+                Some(times[i]).filter(|t| *t >= from)
+            })
+            .max()
+    }
+
     /// How many new connections it answered within `[from, to]`.
     pub(crate) fn new_between(&self, from: RunOffset, to: RunOffset) -> usize {
         between(&self.answered_new, from, to)

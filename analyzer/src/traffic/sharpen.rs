@@ -16,6 +16,12 @@ pub(crate) fn sharpen(timeline: &mut Timeline, traffic: &Traffic<'_>) {
         {
             end.at.lo = last;
         }
+        for end in &mut pod.earlier_ends {
+            let last = traffic
+                .pod(ix)
+                .and_then(|t| t.answered_within(end.at.lo, end.at.hi));
+            end.at.lo = last.unwrap_or(end.at.lo);
+        }
         for end in pod.earlier_ends.iter_mut().chain(&mut pod.end) {
             end.witness = first_cut(ix, traffic, |t| end.at.contains(t));
         }

@@ -192,7 +192,10 @@ pub(crate) fn down_at(pod: &Pod, t: RunOffset) -> Option<&ContainerEnd> {
                 .ready
                 .iter()
                 .find(|(at, ready)| *ready && *at > e.seen)
-                .map_or(up, |(at, _)| at.plus_nanos(SECOND));
+                .map_or(up, |(at, _)| match pod.readiness_port {
+                    Some(_) => *at,
+                    None => at.plus_nanos(SECOND),
+                });
             // What a restarted container does once its pod is being deleted has another cause.
             let until = match (leaving, e.running_again) {
                 (Some(d), Some(again)) if again < d => d.plus_nanos(-BEFORE_SEEN),
