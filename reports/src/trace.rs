@@ -307,7 +307,7 @@ impl Trace {
 
     /// Each failed request on its pod's process, where it is known which that is.
     fn failures(&mut self, a: &Analysis, recording: &Recording) {
-        let placement = Placement::new(a, recording);
+        let placement = Placement::new(a);
         let failed = recording.requests.iter();
         for r in failed.filter(|r| r.outcome.is_failure()) {
             let place = placement.of(r);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rollscope_analyzer::{
-    Advice, Burst, EndpointState, Evidence, LogMark, Ms, MsInterval, MsLength, PodExit, PodPhase,
-    PodReport, RuledOut, Sign,
+    Advice, Burst, EndpointState, Evidence, FailureReport, LogMark, Ms, MsInterval, MsLength,
+    PodExit, PodPhase, PodReport, RuledOut, Sign,
 };
 use rollscope_records::{
     Interval, LogRecord, LogSource, ObjectKind, Recording, RequestRecord, RunOffset, WatchRecord,
@@ -280,6 +280,23 @@ pub(crate) fn bursts(size: &Size, recording: &Recording) -> Vec<Burst> {
         .zip(in_order)
         .map(|(id, (pod, requests))| burst(size, id, pod, &requests))
         .collect()
+}
+
+/// Each failed request of the bursts at its burst's pod.
+pub(crate) fn failures(bursts: &[Burst]) -> Vec<FailureReport> {
+    let mut all: Vec<_> = bursts
+        .iter()
+        .flat_map(|b| {
+            b.requests.iter().map(|seq| FailureReport {
+                seq: *seq,
+                pod: b.pods.first().cloned(),
+                how: "peer".to_owned(),
+                burst: Some(b.id),
+            })
+        })
+        .collect();
+    all.sort_by_key(|f| f.seq);
+    all
 }
 
 fn burst(size: &Size, id: u32, pod: usize, requests: &[&RequestRecord]) -> Burst {

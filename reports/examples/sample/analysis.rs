@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use rollscope_analyzer::{
-    Advice, Analysis, Assertion, Burst, ClockReport, EndpointState, Evidence, Finding, Latency,
-    LogMark, Ms, MsInterval, MsLength, PodExit, PodPhase, PodReport, Quantiles, RequestCounts,
-    RuledOut, RunSummary, SCHEMA, Sign, StageMark, StageReport, Verdict, VerdictOutcome,
+    Advice, Analysis, Assertion, Burst, ClockReport, EndpointState, Evidence, FailureReport,
+    Finding, Latency, LogMark, Ms, MsInterval, MsLength, PodExit, PodPhase, PodReport, Quantiles,
+    RequestCounts, RuledOut, RunSummary, SCHEMA, Sign, StageMark, StageReport, Verdict,
+    VerdictOutcome,
 };
 use rollscope_records::{Interval, Outcome, Recording, RequestRecord};
 
@@ -32,7 +33,7 @@ pub(crate) fn analysis(recording: &Recording) -> Analysis {
     let requests = counts(recording);
     let unattributed = requests.failed - bursts.iter().map(|b| b.failed).sum::<u64>();
     Analysis {
-        failures: Vec::new(),
+        failures: failures(recording, &bursts),
         schema: SCHEMA,
         verdict: Verdict {
             outcome: if failing { VerdictOutcome::GateFailed } else { VerdictOutcome::Passed },
@@ -134,6 +135,22 @@ fn bursts(recording: &Recording) -> Vec<Burst> {
         }
     }
     bursts
+}
+
+/// Each failed request at its burst's pod.
+fn failures(recording: &Recording, bursts: &[Burst]) -> Vec<FailureReport> {
+    let failed = recording.requests.iter().filter(|r| r.outcome.is_failure());
+    failed
+        .map(|r| {
+            let burst = bursts.iter().find(|b| b.requests.contains(&r.seq));
+            FailureReport {
+                seq: r.seq,
+                pod: burst.and_then(|b| b.pods.first().cloned()),
+                how: if burst.is_some() { "time" } else { "unknown" }.to_owned(),
+                burst: burst.map(|b| b.id),
+            }
+        })
+        .collect()
 }
 
 fn burst(i: usize, id: u32, requests: &[&RequestRecord]) -> Burst {

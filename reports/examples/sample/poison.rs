@@ -40,6 +40,10 @@ pub(crate) fn poisoned() -> (Analysis, Recording) {
         .collect();
     poison_pods(&mut a);
     poison_bursts(&mut a);
+    for f in &mut a.failures {
+        poison(&mut f.how);
+        f.pod.iter_mut().for_each(poison);
+    }
     for f in &mut a.findings {
         poison(&mut f.summary);
         poison(&mut f.cause);

@@ -209,7 +209,7 @@ fn marks(
     time: &Axis,
     (lanes, top): (&[&PodReport], f64),
 ) {
-    let placement = Placement::new(a, recording);
+    let placement = Placement::new(a);
     let mut drawn = std::collections::BTreeSet::new();
     for r in recording.requests.iter().filter(|r| r.outcome.is_failure()) {
         let pod = placement.of(r).pod.map(|index| &a.pods[index]);

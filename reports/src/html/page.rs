@@ -13,7 +13,7 @@ pub fn timeline_html(analysis: &Analysis, recording: &Recording) -> String {
     let script = assets::script();
     let policy = assets::policy(assets::STYLE, Some(&script));
     let levels = bins::levels(recording);
-    let placement = Placement::new(analysis, recording);
+    let placement = Placement::new(analysis);
     let body = body(analysis, recording, &levels, &placement);
     let data = data::embedded(analysis, recording, &levels, &placement, body.0.len());
     let page = html! {

@@ -123,7 +123,7 @@ fn row(r: &RequestRecord, place: Place, texts: &mut Texts) -> [Cell; COLUMNS.len
         texts.some(r.emitted_by.as_deref()),
         Some(i64::from(r.maskable)),
         place.pod.and_then(|pod| i64::try_from(pod).ok()),
-        texts.add(place.basis.words()),
+        texts.add(place.basis),
         place.burst.map(i64::from),
     ]
 }
