@@ -64,6 +64,8 @@ struct Key {
     leaving: Option<PodIx>,
     /// The first new pod that can have had it as well.
     new: Option<PodIx>,
+    /// Which end of the likeliest pod explains a cut.
+    end: Option<usize>,
     /// No endpoint was ready: what is refused then may have another cause than what is refused before and after.
     none_ready: bool,
     /// The request's name, for what the application itself answered.
@@ -78,9 +80,17 @@ impl Key {
             let seen = timeline.pod(**p).deletion_seen();
             seen.is_some_and(|d| d <= f.at)
         };
+        let likeliest = f.pod.or_else(|| f.suspects.first().copied());
+        let nearest = |pod: PodIx| {
+            let ends = timeline.pod(pod).ends().enumerate();
+            ends.filter(|(_, e)| e.explains_cut_at(f.at))
+                .min_by_key(|(_, e)| e.point().nanos_since(f.at).abs())
+                .map(|(i, _)| i)
+        };
         Self {
             kind: f.kind,
-            likeliest: f.pod.or_else(|| f.suspects.first().copied()),
+            likeliest,
+            end: likeliest.filter(|_| f.kind == Kind::Cut).and_then(nearest),
             leaving: f.suspects.iter().find(leaves).filter(|_| refused).copied(),
             new: f.suspects.iter().find(new).filter(|_| refused).copied(),
             none_ready: refused && timeline.fewest_ready(f.at, f.at) == Some(0),

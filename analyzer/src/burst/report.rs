@@ -38,7 +38,7 @@ fn report(b: &Merged, cells: &[Cell], cx: &Context<'_>) -> Burst {
     seqs.sort_unstable();
     let signature = by_name(&b.cause);
     let mine = || b.cells.iter().map(|c| &cells[*c].judgement);
-    let stage = stage(requests().map(|r| r.scheduled).min(), cx);
+    let stage = stage(failures().map(|f| f.at).min(), cx);
     let summary = match signature {
         Some(s) => (s.summary)(&group, cx),
         None => undecided_summary(&b.cause, b.detail.as_deref(), &group, cx),

@@ -5,7 +5,7 @@ use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature};
 use crate::analysis::Advice;
 use crate::context::{Context, general};
-use crate::traffic::{Failure, Kind, down_at};
+use crate::traffic::{Failure, Kind, down_at, starts};
 use crate::words::span;
 
 const NAME: &str = "no_endpoints";
@@ -49,7 +49,11 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
         Check::Unseen
     };
     let none = match (&none, empty_of_late(case, cx)) {
-        (Check::No(_), Check::Yes(fact)) if case.kind == Kind::Refused => (1.5, Check::Yes(fact)),
+        (Check::No(_), Check::Yes(fact))
+            if case.kind == Kind::Refused && !beside_a_new_pod(case, cx) =>
+        {
+            (1.5, Check::Yes(fact))
+        }
         _ => (3.5, none),
     };
     let hypothesis = Hypothesis::of(NAME, None)
@@ -104,6 +108,12 @@ pub(super) fn empty_of_late(case: &Case<'_>, cx: &Context<'_>) -> Check {
         },
         "",
     )
+}
+
+/// A new pod that was not proved to listen can have refused.
+fn beside_a_new_pod(case: &Case<'_>, cx: &Context<'_>) -> bool {
+    case.failures(cx)
+        .any(|f| f.suspects.iter().any(|p| starts(cx.pod(*p), f.at)))
 }
 
 /// The balancer answered 502: it had an endpoint to ask, and that one refused.

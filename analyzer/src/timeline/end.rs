@@ -80,7 +80,9 @@ impl ContainerEnd {
 
     /// Whether `t` can be a consequence of this end: a connection dies with it, give or take the network.
     pub(crate) fn explains_cut_at(&self, t: RunOffset) -> bool {
-        self.at.lo.plus_nanos(-100 * MS) <= t && t <= self.at.hi.plus_nanos(150 * MS)
+        // On a busy host a client hears of it late, but hardly later than the API server does.
+        let late = self.seen.min(self.at.hi.plus_nanos(500 * MS));
+        self.at.lo.plus_nanos(-100 * MS) <= t && t <= self.at.hi.plus_nanos(150 * MS).max(late)
     }
 
     pub(crate) fn oom(&self) -> bool {

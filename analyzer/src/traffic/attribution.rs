@@ -123,7 +123,7 @@ impl<'a> Traffic<'a> {
         for f in &mut failures {
             suspects::resolve(f, self, timeline, &listening);
         }
-        suspects::die_together(&mut failures);
+        suspects::die_together(&mut failures, timeline);
         self.failures = failures;
     }
 

@@ -284,7 +284,13 @@ fn cutting(f: &Failure, timeline: &Timeline) -> Vec<PodIx> {
 
 /// Connections that die at one moment die with one pod: a cut that nothing else names a pod for goes to the pod of the
 /// cut nearest to it in time.
-pub(crate) fn die_together(failures: &mut [Failure]) {
+///
+/// Not where an end of the pod that it is laid at explains it and none of the other does.
+pub(crate) fn die_together(failures: &mut [Failure], timeline: &Timeline) {
+    let explains = |pod: PodIx, at: RunOffset| {
+        let mut ends = timeline.pod(pod).ends();
+        ends.any(|e| e.explains_cut_at(at))
+    };
     let certain = |f: &Failure| !matches!(f.how, How::ByTime | How::Unknown);
     let mut known: Vec<(RunOffset, PodIx)> = failures
         .iter()
@@ -303,6 +309,7 @@ pub(crate) fn die_together(failures: &mut [Failure]) {
             .min();
         if let Some((distance, pod)) = nearest
             && distance <= TOGETHER
+            && (explains(pod, f.at) || !f.pod.is_some_and(|own| explains(own, f.at)))
         {
             f.pod = Some(pod);
             f.how = How::ByTime;
