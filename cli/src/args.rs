@@ -28,6 +28,9 @@ pub(crate) enum Command {
     ImportWatch(ImportWatchArgs),
     /// Write index.html of a folder of runs: every run, and the trend of failures, lags and margins.
     Index(IndexArgs),
+    /// Set two recordings side by side: comparison.html, and a Markdown table on stdout. Exits with 1 when the second
+    /// one is worse: more failed requests, or it fails the gate that the first one passed; with 3 when it proves nothing.
+    Compare(CompareArgs),
     /// Check scenario files, or print their schema for an editor.
     #[command(subcommand)]
     Scenario(ScenarioCommand),
@@ -47,6 +50,9 @@ pub(crate) struct RunArgs {
     /// Stop after the recording: no analysis, no reports, no gate.
     #[arg(long, conflicts_with_all = ["format", "json"])]
     pub(crate) record_only: bool,
+    /// Show the run on the whole screen: rate, outcomes, latency, pods and events. q or Ctrl-C stops it.
+    #[arg(long)]
+    pub(crate) tui: bool,
     /// Folder where the sandbox writes down what it really did, apart from the recording.
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) truth: Option<PathBuf>,
@@ -109,6 +115,17 @@ pub(crate) struct ReportArgs {
     pub(crate) schema: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The run to measure against: a recording's folder, or the folder of its run.
+    pub(crate) before: PathBuf,
+    /// The run that may be worse.
+    pub(crate) after: PathBuf,
+    /// Folder for comparison.html. Default: the folder that holds the second recording.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

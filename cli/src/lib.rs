@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod compare;
 mod exit;
 mod import;
 mod index;
@@ -48,6 +49,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Analyze(args) => analyze::analyze(&args).map(ExitCode::from),
         Command::Report(args) => report::report(&args).map(ExitCode::from),
         Command::ImportWatch(args) => import::import_watch(&args).map(ExitCode::from),
+        Command::Compare(args) => compare::compare(&args).map(ExitCode::from),
         Command::Index(args) => index::index(&args).map(ExitCode::from),
         Command::Scenario(command) => scenario::scenario(&command).map(ExitCode::from),
         Command::Subject => Ok(rollscope_scenarios::subjects::run(|name| {

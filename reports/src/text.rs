@@ -10,7 +10,7 @@ pub(crate) const FIELD_CHARS: usize = 2_000;
 
 /// `text` on one line, with every character that could act on a terminal or reorder what is read made visible
 /// (`\u{1b}`), cut to `max` characters.
-pub(crate) fn visible(text: &str, max: usize) -> String {
+pub fn visible(text: &str, max: usize) -> String {
     let mut out = String::with_capacity(text.len().min(max * 4));
     for (n, c) in text.chars().enumerate() {
         if n == max {

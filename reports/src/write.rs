@@ -9,8 +9,8 @@ use rollscope_records::{Recording, requests_parquet};
 
 use crate::figures::{DrawError, Figure};
 use crate::{
-    Format, RunEntry, index_html, junit_xml, latency_hlog, report_json, summary_md, timeline_html,
-    trace_json,
+    Format, RunEntry, comparison_html, index_html, junit_xml, latency_hlog, report_json,
+    summary_md, timeline_html, trace_json,
 };
 
 /// Where the reports are.
@@ -103,6 +103,18 @@ pub fn write_reports(
 pub fn write_index(dir: &Path, runs: &[RunEntry]) -> Result<PathBuf, ReportError> {
     let path = dir.join("index.html");
     replace(&path, index_html(runs).as_bytes())?;
+    Ok(path)
+}
+
+/// Writes `comparison.html` of two runs into `dir`, which is made when it is not there, and returns its path.
+pub fn write_comparison(
+    dir: &Path,
+    before: &Analysis,
+    after: &Analysis,
+) -> Result<PathBuf, ReportError> {
+    make_folder(dir)?;
+    let path = dir.join("comparison.html");
+    replace(&path, comparison_html(before, after).as_bytes())?;
     Ok(path)
 }
 

@@ -3,29 +3,58 @@
 use std::process;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
+use super::live;
 use crate::exit::Exit;
 
-/// Listens for SIGINT, SIGTERM and SIGHUP. The first one turns the flag to true, the second one ends the process.
-pub(crate) fn listen() -> std::io::Result<watch::Receiver<bool>> {
-    let (stop, stopped) = watch::channel(false);
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    tokio::spawn(async move {
-        for first in [true, false] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
+/// How the user stops a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Interrupt {
+    stopped: watch::Receiver<bool>,
+    key: mpsc::UnboundedSender<()>,
+}
+
+impl Interrupt {
+    /// Listens for SIGINT, SIGTERM and SIGHUP, and for keys. The first one turns the flag to true, the second one ends
+    /// the process.
+    pub(crate) fn listen() -> std::io::Result<Self> {
+        let (stop, stopped) = watch::channel(false);
+        let (key, mut keys) = mpsc::unbounded_channel();
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hangup = signal(SignalKind::hangup())?;
+        let listened = Self {
+            stopped,
+            key: key.clone(),
+        };
+        tokio::spawn(async move {
+            let _open = key; // Without a sender, `recv` would return at once.
+            for first in [true, false] {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                    _ = hangup.recv() => {}
+                    _ = keys.recv() => {}
+                }
+                if !first {
+                    live::restore();
+                    // What the sandbox started dies with this process.
+                    process::exit(i32::from(Exit::Interrupted.code()));
+                }
+                stop.send_replace(true);
             }
-            if !first {
-                // What the sandbox started dies with this process.
-                process::exit(i32::from(Exit::Interrupted.code()));
-            }
-            stop.send_replace(true);
-        }
-    });
-    Ok(stopped)
+        });
+        Ok(listened)
+    }
+
+    /// The flag: whether to stop.
+    pub(crate) fn stopped(&self) -> &watch::Receiver<bool> {
+        &self.stopped
+    }
+
+    /// What a terminal in raw mode does not make of Ctrl-C by itself: the same as SIGINT.
+    pub(crate) fn press(&self) {
+        let _ = self.key.send(());
+    }
 }

@@ -2,6 +2,7 @@
 
 mod dialer;
 mod interrupt;
+mod live;
 mod output;
 mod progress;
 mod run_record;
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         Some(dir) => TruthLog::open(dir).map_err(Failure::environment)?,
         None => TruthLog::default(),
     };
-    let ended = match record(&scenario, &output, truth) {
+    let ended = match record(&scenario, &output, truth, args.tui) {
         Ok(ended) => ended,
         Err(failure) => {
             output.remove_if_empty();
@@ -62,10 +63,15 @@ fn scenario(args: &RunArgs) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-fn record(scenario: &Scenario, output: &Output, truth: TruthLog) -> Result<Exit, Failure> {
+fn record(
+    scenario: &Scenario,
+    output: &Output,
+    truth: TruthLog,
+    tui: bool,
+) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| Failure::environment(format!("cannot start the runtime: {e}")))?;
-    runtime.block_on(session::record(scenario, output, truth))
+    runtime.block_on(session::record(scenario, output, truth, tui))
 }

@@ -1,15 +1,18 @@
-//! What the terminal shows while a run goes on: a progress bar, or a line at each change where there is no terminal.
+//! What the terminal shows while a run goes on: a progress bar, with `--tui` the whole screen, or a line at each change
+//! where there is no terminal.
 
-use std::cell::RefCell;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rollscope_collector::Progress;
+use rollscope_collector::{ClusterState, Collector, Progress};
 use rollscope_loadgen::LoadStats;
 use rollscope_records::RunClock;
+use rollscope_scenarios::Scenario;
 use tokio::sync::watch;
 
+use super::interrupt::Interrupt;
+use super::live::{Events, Keys, Screen, View};
 use crate::terminal;
 
 /// How often the bar moves.
@@ -19,51 +22,66 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// The display of one run.
 pub(super) struct Display {
+    name: String,
     clock: RunClock,
     planned_rate: f64,
-    bar: Option<ProgressBar>,
-    last_line: RefCell<(String, Duration)>,
+    shown: Shown,
+}
+
+/// Where it is shown.
+enum Shown {
+    Screen(Box<Screen>, Keys, Events),
+    Bar(ProgressBar),
+    /// Lines, with the state and the time of the last one.
+    Lines(String, Duration),
 }
 
 impl Display {
-    /// A display for a run at `planned_rate` requests a second.
-    pub(super) fn new(clock: RunClock, planned_rate: f64) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(1);
-            if let Ok(style) = ProgressStyle::with_template("{bar:20} {prefix}\n{wide_msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
+    /// A display for a run of `scenario`; with `tui` on the whole screen, if there is one.
+    pub(super) fn new(scenario: &Scenario, clock: RunClock, tui: bool) -> Self {
         Self {
+            name: scenario.name.clone(),
             clock,
-            planned_rate,
-            bar,
-            last_line: RefCell::default(),
+            planned_rate: scenario.load.rate_per_second,
+            shown: Shown::new(tui),
         }
     }
 
     /// Shows the run until the future is dropped.
     pub(super) async fn show(
-        &self,
+        &mut self,
         progress: &watch::Receiver<Progress>,
         stats: impl Fn() -> LoadStats,
+        collector: Option<&Collector>,
+        interrupt: &Interrupt,
     ) {
+        let state = collector.map(Collector::state);
         loop {
-            let shown = progress.borrow().clone();
-            self.draw(&shown, &stats());
-            tokio::time::sleep(REDRAW_EVERY).await;
+            let seen = progress.borrow().clone();
+            let stopping = *interrupt.stopped().borrow();
+            // The guard must not live on: while it does, the collector cannot write.
+            self.draw(&seen, &stats(), state.as_ref(), stopping);
+            tokio::select! {
+                () = tokio::time::sleep(REDRAW_EVERY) => {}
+                () = self.shown.stop_key() => interrupt.press(),
+            }
         }
     }
 
-    /// Takes the bar away.
-    pub(super) fn close(&self) {
-        if let Some(bar) = &self.bar {
+    /// Takes the bar or the screen away.
+    pub(super) fn close(self) {
+        if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();
         }
     }
 
-    fn draw(&self, progress: &Progress, stats: &LoadStats) {
+    fn draw(
+        &mut self,
+        progress: &Progress,
+        stats: &LoadStats,
+        state: Option<&watch::Receiver<ClusterState>>,
+        stopping: bool,
+    ) {
         if progress.stages == 0 {
             return; // The walk has not begun.
         }
@@ -73,35 +91,91 @@ impl Display {
             stage(progress, elapsed),
             traffic(progress, stats, self.planned_rate),
         );
-        match &self.bar {
-            Some(bar) => {
-                bar.set_length(
-                    u64::try_from(progress.planned.as_millis())
-                        .unwrap_or(1)
-                        .max(1),
-                );
-                bar.set_position(u64::try_from(elapsed.as_millis()).unwrap_or(0));
+        match &mut self.shown {
+            Shown::Screen(screen, _, events) => {
+                let view = {
+                    let state = state.map(watch::Receiver::borrow);
+                    let run = (self.name.as_str(), self.planned_rate);
+                    events.update(elapsed, progress, state.as_deref());
+                    View::of(run, now, progress, stats, state.as_deref())
+                };
+                screen.show(&view.with(events.lines(), stopping));
+            }
+            Shown::Bar(bar) => {
+                let millis = |of: Duration| u64::try_from(of.as_millis());
+                bar.set_length(millis(progress.planned).unwrap_or(1).max(1));
+                bar.set_position(millis(elapsed).unwrap_or(0));
                 bar.set_prefix(stage);
                 bar.set_message(traffic);
             }
-            None => {
-                self.draw_line(progress, stats, &format!("{stage} | {traffic}"), elapsed);
+            Shown::Lines(last, at) => {
+                let state = state_of(progress, stats);
+                if *last != state || elapsed.saturating_sub(*at) >= LINE_EVERY {
+                    terminal::note(&format!("{stage} | {traffic}"));
+                    (*last, *at) = (state, elapsed);
+                }
             }
         }
     }
+}
 
-    fn draw_line(&self, progress: &Progress, stats: &LoadStats, text: &str, elapsed: Duration) {
-        let state = format!(
-            "{} {:?} {:?}",
-            progress.stage, progress.last_mark, progress.pods
-        );
-        let state = format!("{state} {}", stats.failed > 0);
-        let mut last = self.last_line.borrow_mut();
-        if last.0 != state || elapsed.saturating_sub(last.1) >= LINE_EVERY {
-            terminal::note(text);
-            *last = (state, elapsed);
+impl Shown {
+    fn new(tui: bool) -> Self {
+        if !io::stderr().is_terminal() {
+            if tui {
+                terminal::note("note: --tui needs a terminal; a line at each change instead");
+            }
+            return Self::lines();
+        }
+        if tui {
+            match Self::screen() {
+                Ok(screen) => return screen,
+                Err(error) => {
+                    terminal::note(&format!(
+                        "note: --tui cannot use this terminal ({error}); a line at each change instead"
+                    ));
+                    return Self::lines();
+                }
+            }
+        }
+        let bar = ProgressBar::new(1);
+        if let Ok(style) = ProgressStyle::with_template("{bar:20} {prefix}\n{wide_msg}") {
+            bar.set_style(style);
+        }
+        Self::Bar(bar)
+    }
+
+    fn screen() -> io::Result<Self> {
+        let keys = Keys::open()?;
+        Ok(Self::Screen(
+            Box::new(Screen::take()?),
+            keys,
+            Events::default(),
+        ))
+    }
+
+    fn lines() -> Self {
+        Self::Lines(String::new(), Duration::ZERO)
+    }
+
+    /// Waits for the key that stops the run; where it makes a signal by itself, for ever.
+    async fn stop_key(&self) {
+        match self {
+            Self::Screen(_, keys, _) => keys.stop().await,
+            Self::Bar(_) | Self::Lines(..) => std::future::pending().await,
         }
     }
+}
+
+/// What a line is written at each change of.
+fn state_of(progress: &Progress, stats: &LoadStats) -> String {
+    format!(
+        "{} {:?} {:?} {}",
+        progress.stage,
+        progress.last_mark,
+        progress.pods,
+        stats.failed > 0
+    )
 }
 
 fn stage(progress: &Progress, elapsed: Duration) -> String {

@@ -11,23 +11,34 @@ use rollscope_sandbox::TruthLog;
 use rollscope_scenarios::{HeaderSource, Scenario};
 use tokio::sync::watch;
 
+use super::interrupt::Interrupt;
 use super::output::Output;
 use super::progress::Display;
+use super::run_record;
 use super::target::Target;
-use super::{interrupt, run_record};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
 /// How often the recording is asked whether it can still be written.
 const CHECK_DISK_EVERY: Duration = Duration::from_millis(200);
 
+/// How the user watches the run and stops it.
+struct User {
+    interrupt: Interrupt,
+    /// Whether to use the whole screen.
+    tui: bool,
+}
+
 /// Opens the target, records the run, and closes the target again, however it went.
 pub(super) async fn record(
     scenario: &Scenario,
     output: &Output,
     truth: TruthLog,
+    tui: bool,
 ) -> Result<Exit, Failure> {
-    let mut interrupted = interrupt::listen().map_err(Failure::environment)?;
+    let interrupt = Interrupt::listen().map_err(Failure::environment)?;
+    let user = User { interrupt, tui };
+    let mut interrupted = user.interrupt.stopped().clone();
     let target = tokio::select! {
         target = Target::open(scenario, truth) => target?,
         _ = interrupted.wait_for(|stop| *stop) => return Err(Failure {
@@ -35,7 +46,7 @@ pub(super) async fn record(
             message: "interrupted before the load began: nothing was recorded".to_owned(),
         }),
     };
-    let ended = run_in(scenario, &target, output, &interrupted).await;
+    let ended = run_in(scenario, &target, output, &user).await;
     if let Some(sandbox) = target.sandbox {
         let counters = sandbox.front_end().counters();
         sandbox.stop().await;
@@ -51,7 +62,7 @@ async fn run_in(
     scenario: &Scenario,
     target: &Target,
     output: &Output,
-    interrupted: &watch::Receiver<bool>,
+    user: &User,
 ) -> Result<Exit, Failure> {
     let clock = RunClock::start();
     let mut run = run_record::of(scenario, target.facts.clone(), target.warnings(), &clock);
@@ -60,7 +71,7 @@ async fn run_in(
     }
     let recorder = RecordingWriter::create_without(secrets(scenario), &output.recording(), &run)
         .map_err(of_disk)?;
-    let observed = observe(scenario, target, clock, &recorder, interrupted, &mut run).await;
+    let observed = observe(scenario, target, clock, &recorder, user, &mut run).await;
     let (generator, end) = match observed {
         Ok(ended) => ended,
         Err(failure) => (None, environment_failed(failure.message)),
@@ -105,7 +116,7 @@ async fn observe(
     target: &Target,
     clock: RunClock,
     recorder: &RecordingWriter,
-    interrupted: &watch::Receiver<bool>,
+    user: &User,
     run: &mut RunRecord,
 ) -> Result<(Option<GeneratorRecord>, RunEnd), Failure> {
     let collector = match target.cluster() {
@@ -116,15 +127,7 @@ async fn observe(
         }
         None => None,
     };
-    let loaded = load(
-        scenario,
-        target,
-        clock,
-        recorder,
-        interrupted,
-        collector.as_ref(),
-    )
-    .await;
+    let loaded = load(scenario, target, clock, recorder, user, collector.as_ref()).await;
     if let Some(collector) = collector {
         run.warnings.extend(collector.warnings());
         collector.stop().await;
@@ -137,7 +140,7 @@ async fn load(
     target: &Target,
     clock: RunClock,
     recorder: &RecordingWriter,
-    interrupted: &watch::Receiver<bool>,
+    user: &User,
     collector: Option<&Collector>,
 ) -> Result<(Option<GeneratorRecord>, RunEnd), Failure> {
     let load = RunningLoad::start(LoadConfig {
@@ -151,11 +154,13 @@ async fn load(
     .map_err(Failure::environment)?;
     let (progress, seen) = watch::channel(Progress::default());
     let cluster = collector.map(Collector::cluster);
-    let display = Display::new(clock, scenario.load.rate_per_second);
+    let interrupted = user.interrupt.stopped();
+    let mut display = Display::new(scenario, clock, user.tui);
+    let shown = display.show(&seen, || load.stats(), collector, &user.interrupt);
     let end = tokio::select! {
         end = walk(&scenario.stages, cluster.as_ref(), clock, recorder, &progress, interrupted.clone()) => of_walk(end),
         error = disk_error(recorder) => environment_failed(error),
-        () = display.show(&seen, || load.stats()) => unreachable!("the display never ends by itself"),
+        () = shown => unreachable!("the display never ends by itself"),
     };
     display.close();
     let generator = match end.how {

@@ -1,5 +1,6 @@
 //! `summary.md`: a screen for a job's summary or a pull request comment.
 
+mod comparison;
 mod escape;
 mod sparks;
 
@@ -9,6 +10,8 @@ use rollscope_records::Recording;
 use crate::causes::{changes, groups, reasons_say_more};
 use crate::text::{cause, cause_code, count, counted, length, millis, rate, verdict, visible};
 use escape::{code, inline};
+
+pub use comparison::comparison_md;
 
 /// Lines of the summary at most.
 pub const MARKDOWN_LINES: usize = 40;
