@@ -315,7 +315,7 @@ pub struct Burst {
     pub cause: String,
     /// The signature's face (`refused`, `in_flight_cut`, `long_request` ...), where it has several.
     pub detail: Option<String>,
-    /// The stage of the scenario that was running when it began, or had ended last: `stage 2 (exec)`.
+    /// The latest stage of the scenario that did something (not `warmup` or `settle`) when it began: `stage 2 (exec)`.
     pub stage: Option<String>,
     /// In a sentence for the first screen.
     pub summary: String,

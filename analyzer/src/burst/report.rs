@@ -75,7 +75,8 @@ fn during(summary: &str, stage: &str) -> String {
     }
 }
 
-/// The stage that was running at `at`, else the last one that began before.
+/// The latest stage that had begun by `at` and does something; waiting before or after one does not. Without such a
+/// stage, the latest that had begun.
 fn stage(at: Option<RunOffset>, cx: &Context<'_>) -> Option<String> {
     let at = at?;
     let begun = cx
@@ -83,12 +84,8 @@ fn stage(at: Option<RunOffset>, cx: &Context<'_>) -> Option<String> {
         .iter()
         .enumerate()
         .filter(|(_, s)| s.from_ms.0 <= at);
-    let running = |s: &StageReport| s.to_ms.is_none_or(|to| at <= to.0);
-    let (i, stage) = begun
-        .clone()
-        .filter(|(_, s)| running(s))
-        .max_by_key(|(_, s)| s.from_ms.0)
-        .or_else(|| begun.max_by_key(|(_, s)| s.from_ms.0))?;
+    let does = |s: &StageReport| !matches!(s.kind.as_str(), "warmup" | "settle");
+    let (i, stage) = begun.max_by_key(|(i, s)| (does(s), s.from_ms.0, *i))?;
     Some(format!("stage {} ({})", i + 1, stage.kind))
 }
 
