@@ -63,6 +63,29 @@ fn with_commas(n: u64) -> String {
     groups.join(",")
 }
 
+/// A column of the page's table of requests, whose numbers are not negative.
+fn column(table: &Value, name: &str) -> Vec<Option<usize>> {
+    let column = &table["columns"][name];
+    if let Some(digits) = column["digits"].as_str() {
+        let digit = |c: char| c.to_digit(36).map(|n| n as usize);
+        return digits.chars().map(digit).collect();
+    }
+    if let Some(each) = column["each"].as_array() {
+        let number = |n: &Value| usize::try_from(n.as_i64().unwrap() - 1).ok();
+        return each.iter().map(number).collect();
+    }
+    if let Some(steps) = column["steps"].as_array() {
+        let steps = steps.iter().map(|n| n.as_i64().unwrap());
+        let add = |last: &mut i64, step| {
+            *last += step;
+            Some(usize::try_from(*last).ok())
+        };
+        return steps.scan(0, add).collect();
+    }
+    let all = column["all"].as_u64().map(|n| n as usize);
+    vec![all; usize::try_from(table["count"].as_u64().unwrap()).unwrap()]
+}
+
 struct Outputs<'a> {
     dir: &'a Path,
     counts: Counts,
@@ -196,6 +219,41 @@ impl Outputs<'_> {
         assert_eq!(counted, c.planned, "trace.json: counters");
     }
 
+    /// Marks on each pod's lane, and in the page also in the last lane, against the pods' own counts.
+    fn lanes(&self) {
+        let expected: Vec<u64> = self.analysis.pods.iter().map(|pod| pod.failed).collect();
+        let laid = |n: usize| {
+            let pod = Some(self.analysis.pods[n].name.as_str());
+            let failures = &self.analysis.failures;
+            failures.iter().filter(|f| f.pod.as_deref() == pod).count() as u64
+        };
+        let laid: Vec<u64> = (0..expected.len()).map(laid).collect();
+        assert_eq!(laid, expected, "report.json: failures");
+        let page = self.text("timeline.html");
+        let (_, data) = page
+            .split_once("<script id=\"data\" type=\"application/json\">")
+            .unwrap();
+        let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+        let places = column(&data["failed"], "place");
+        assert_eq!(places.len() as u64, self.counts.failed, "timeline.html");
+        let marks = |n: usize| places.iter().filter(|p| **p == Some(n)).count() as u64;
+        let marks: Vec<u64> = (0..expected.len()).map(marks).collect();
+        assert_eq!(marks, expected, "timeline.html: marks on the lanes");
+        let trace = self.json("trace.json");
+        let events = trace["traceEvents"].as_array().unwrap();
+        let on_process = |n: usize| {
+            let pid = n as u64 + 2;
+            let begun = |e: &&Value| e["ph"] == "b" && e["cat"] == "failed request";
+            events
+                .iter()
+                .filter(begun)
+                .filter(|e| e["pid"] == pid)
+                .count() as u64
+        };
+        let marks: Vec<u64> = (0..expected.len()).map(on_process).collect();
+        assert_eq!(marks, expected, "trace.json: failed requests of the pods");
+    }
+
     fn latencies(&self) {
         let log = fs::read(self.dir.join("latency.hlog")).unwrap();
         let mut all = Histogram::<u64>::new(3).unwrap();
@@ -261,6 +319,7 @@ fn all_outputs_of_a_run_tell_the_same_numbers() {
         outputs.markdown();
         outputs.words();
         outputs.trace();
+        outputs.lanes();
         outputs.latencies();
         outputs.table(&recording, &folder);
     }
