@@ -247,13 +247,23 @@ fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
 }
 
 fn advice(group: &Group<'_>, cx: &Context<'_>) -> Vec<Advice> {
-    let mut all = vec![Advice {
+    let exec_form = Advice {
         field: "spec.template.spec.containers[].command".to_owned(),
         text: "run the server itself as PID 1: exec form (`[\"node\", \"server.js\"]`), `exec` in the shell's last command, or an init (tini) that forwards signals; not `sh -c` or `npm start`".to_owned(),
-    }];
-    all.push(advice::program(
-        "install a SIGTERM handler: PID 1 has no default action for signals",
-    ));
+    };
+    let handler = advice::program(
+        "install a SIGTERM handler: PID 1 has no default action for signals, so without one it never hears of them (or run it under an init such as tini)",
+    );
+    // The manifest tells which is likelier; of a command that is in the image nothing is seen, and a shell is usual.
+    let in_front = group
+        .pods
+        .iter()
+        .any(|p| cx.pod(*p).wrapped || !cx.pod(*p).commanded);
+    let mut all = if in_front {
+        vec![exec_form, handler]
+    } else {
+        vec![handler, exec_form]
+    };
     if group.detail == Some("half_forwarded") {
         all.push(advice::pre_stop(cx));
     }

@@ -150,6 +150,7 @@ fn describe(pod: &mut Pod, view: PodView<'_>) {
     }
     pod.spec_grace = view.spec_grace().or(pod.spec_grace);
     pod.wrapped |= view.wrapped();
+    pod.commanded |= view.commanded();
     pod.pre_stop = view.pre_stop().or(pod.pre_stop.take());
     pod.readiness_probe = view.readiness_probe().or(pod.readiness_probe);
     pod.readiness_port = view.readiness_port().or(pod.readiness_port);

@@ -24,6 +24,8 @@ pub(crate) struct Pod {
     pub(crate) pre_stop: Option<PreStop>,
     /// Its command leaves a shell or a package manager in front of the server.
     pub(crate) wrapped: bool,
+    /// The manifest names the command.
+    pub(crate) commanded: bool,
     pub(crate) readiness_probe: Option<Probe>,
     /// The port that its readiness probe asks.
     pub(crate) readiness_port: Option<i64>,

@@ -149,6 +149,12 @@ impl<'a> PodView<'a> {
         })
     }
 
+    /// The manifest names the command; else it is the image's and not seen.
+    pub(crate) fn commanded(self) -> bool {
+        self.main_container()
+            .is_some_and(|c| !list_at(c, &["command"]).is_empty())
+    }
+
     /// The command leaves a shell or a package manager in front of the server: `sh -c` without `exec`, `npm start`.
     pub(crate) fn wrapped(self) -> bool {
         let Some(container) = self.main_container() else {
