@@ -16,8 +16,8 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens for SIGINT, SIGTERM and SIGHUP, and for keys. The first one turns the flag to true, the second one ends
-    /// the process.
+    /// Listens for SIGINT, SIGTERM and SIGHUP, and for keys. The first one turns the flag to true, the second one
+    /// (other than SIGHUP) ends the process.
     pub(crate) fn listen() -> std::io::Result<Self> {
         let (stop, stopped) = watch::channel(false);
         let (key, mut keys) = mpsc::unbounded_channel();
@@ -30,19 +30,20 @@ impl Interrupt {
         };
         tokio::spawn(async move {
             let _open = key; // Without a sender, `recv` would return at once.
-            for first in [true, false] {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                    _ = hangup.recv() => {}
-                    _ = keys.recv() => {}
-                }
-                if !first {
+            loop {
+                let hung_up = tokio::select! {
+                    _ = interrupt.recv() => false,
+                    _ = terminate.recv() => false,
+                    _ = keys.recv() => false,
+                    _ = hangup.recv() => true,
+                };
+                let again = stop.send_replace(true);
+                // A terminal that closes hangs up twice, by the shell and by the kernel: that is no impatience.
+                if again && !hung_up {
                     live::restore();
                     // What the sandbox started dies with this process.
                     process::exit(i32::from(Exit::Interrupted.code()));
                 }
-                stop.send_replace(true);
             }
         });
         Ok(listened)

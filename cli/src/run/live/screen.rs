@@ -1,6 +1,7 @@
 //! The terminal while it is ours: taken, drawn on, and given back however the run ends.
 
 use std::io::{self, Stderr};
+use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +10,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size,
 };
 
 use super::draw::draw;
@@ -20,8 +21,9 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// The panic hook is set once.
 static HOOK: Once = Once::new();
 
-/// The whole screen, on stderr: stdout may be a file. Given back when it is dropped.
-pub(in crate::run) struct Screen(Terminal<CrosstermBackend<Stderr>>);
+/// The whole screen, on stderr: stdout may be a file. Given back when it is dropped; by us, because the library's own
+/// drop panics when the terminal has gone away.
+pub(in crate::run) struct Screen(ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>);
 
 impl Screen {
     /// Takes the terminal.
@@ -33,11 +35,17 @@ impl Screen {
                 then(panic);
             }));
         });
+        let (columns, rows) = size()?;
+        if columns == 0 || rows == 0 {
+            return Err(io::Error::other("it has no size"));
+        }
         enable_raw_mode()?;
         TAKEN.store(true, Ordering::SeqCst);
         let taken = execute!(io::stderr(), EnterAlternateScreen)
             .and_then(|()| Terminal::new(CrosstermBackend::new(io::stderr())));
-        taken.map(Self).inspect_err(|_| restore())
+        taken
+            .map(|terminal| Self(ManuallyDrop::new(terminal)))
+            .inspect_err(|_| restore())
     }
 
     /// Shows a moment of the run. A terminal that was given back, or that cannot be written to, is left alone.
