@@ -23,8 +23,13 @@ pub(super) fn trend(name: &str, points: &[Point], label: impl Fn(f64) -> String)
     let values = points.iter().filter_map(|p| p.value);
     let high = values.clone().fold(0.0, f64::max);
     let low = values.fold(0.0, f64::min);
-    let scale = (HEIGHT - TOP) / (high - low).max(f64::MIN_POSITIVE);
-    let zero = TOP + high * scale;
+    // Of nothing but zeroes there is no scale; they stand on the ground.
+    let (scale, zero) = if high > low {
+        let scale = (HEIGHT - TOP) / (high - low);
+        (scale, TOP + high * scale)
+    } else {
+        (0.0, HEIGHT)
+    };
     let width = LEFT + points.len() as f64 * (BAR + GAP) + GAP;
     html! {
         figure.trend {
@@ -54,5 +59,22 @@ fn bar(x: f64, zero: f64, scale: f64, point: &Point) -> Markup {
             rect x=(x) y=(format!("{y:.1}")) width=(BAR) height=(format!("{height:.1}")) {}
             @if point.bad { path d=(format!("M{:.1},{:.1}l4,4m0,-4l-4,4", x + BAR / 2.0 - 2.0, y - 7.0)) {} }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_in_which_nothing_failed_are_drawn_on_the_ground() {
+        let point = |bad| Point {
+            value: Some(0.0),
+            bad,
+            title: String::new(),
+        };
+        let chart = trend("Failed", &[point(false), point(true)], |n| n.to_string()).into_string();
+        assert!(!chart.contains("NaN") && !chart.contains("inf"), "{chart}");
+        assert!(chart.contains("y1=\"90\""), "{chart}");
     }
 }

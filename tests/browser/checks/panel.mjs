@@ -22,6 +22,7 @@ test('a click on a burst opens its evidence for and against, what was ruled out,
     assert.match(text, /local/);
     assert.match(text, /UTC/);
     await panel(page).getByText(`Failed requests (${burst.failed})`).click();
+    await panel(page).getByRole('table').last().getByRole('row').nth(burst.failed).waitFor();
     assert.equal(await panel(page).getByRole('table').last().getByRole('row').count(), burst.failed + 1);
   });
 });
