@@ -15,7 +15,9 @@ export function recordsOfEvidence(data, item, failed, select) {
   const ofPod = (requests) => requests.filter((request) => !pod || request.podIndex === null || request.podIndex === pod.index);
   const watch = pod && at ? telling(watchEvents(data, pod), at) : [];
   const logs = pod && at ? close(logLines(data, pod), at) : [];
-  const requests = ofPod(at ? underWay(failed, at) : failed);
+  const ofIt = ofPod(failed);
+  const atIt = at ? underWay(ofIt, at) : ofIt;
+  const requests = atIt.length > 0 ? atIt : nearest(ofIt, at);
   const answered = at ? underWay(data.near, at).filter((request) => !pod || request.podIndex === pod.index) : [];
   const counts = [[watch, 'watch event'], [logs, 'log line'], [requests, 'failed request'], [answered, 'answered request']]
     .filter(([records]) => records.length > 0).map(([records, words]) => `${records.length} ${words}${records.length === 1 ? '' : 's'}`);
@@ -24,11 +26,17 @@ export function recordsOfEvidence(data, item, failed, select) {
   details.addEventListener('toggle', () => {
     if (details.childElementCount > 1) return;
     details.append(
-      at ? el('p', { class: 'none' }, `${pod ? `Of ${pod.name}, ` : ''}from ${moment(at[0])} to ${moment(at[1])} and ${AROUND_MS} ms around it; of its own states also the last before and the next after.`) : '',
+      at ? el('p', { class: 'none' }, `${pod ? `Of ${pod.name}, ` : ''}from ${moment(at[0])} to ${moment(at[1])} and ${AROUND_MS} ms around it; of its own states also the last before and the next after, and the nearest failed request.`) : '',
       ...list(watch, (event) => watchItem(data, pod, event)), ...list(logs, (line) => logItem(data, line)),
       ...list(requests, (request) => requestItem(request, select)), ...list(answered, (request) => requestItem(request, select)));
   });
   return details;
+}
+
+/** The failed request that began next to a time at which none was under way. */
+function nearest(requests, [from, to]) {
+  const away = (request) => Math.max(from - request.to, request.scheduled - to, 0);
+  return requests.toSorted((one, other) => away(one) - away(other)).slice(0, 1);
 }
 
 function list(records, item) {

@@ -11,14 +11,18 @@ export const folder = resolve(process.env.REPORTS);
 export const artifacts = resolve(process.env.ARTIFACTS);
 const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json')));
 
-/** Every timeline: `{ name, kind, file, report }`. */
+/** Every timeline: `{ name, kind, file, report }`, and the `cause` that it must name, where a scenario says which. */
 export const timelines = manifest.timelines;
 /** The other pages' files. */
 export const others = manifest.others;
 export const named = (name) => timelines.find((timeline) => timeline.name === name);
 
 let browser;
-const started = async () => browser ??= await launch();
+/** The browser; a new one where the last has died. */
+const started = async () => {
+  if (!browser?.isConnected()) browser = await launch();
+  return browser;
+};
 after(async () => browser?.close());
 
 /**

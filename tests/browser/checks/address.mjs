@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { named, settled, shownSpan, withPage } from '../reports.mjs';
+import { named, settled, shownSpan, timelines, withPage } from '../reports.mjs';
 
 const { file, report } = named('sandbox');
 
@@ -73,3 +73,19 @@ test('filters choose pods by state and by name, and requests by connection and o
     assert.equal(reused + await page.locator('.request').count(), report.requests.failed);
   });
 });
+
+for (const { name, file, report } of timelines.filter(({ kind }) => kind === 'shipped')) {
+  test(`${name}: an address opens its span, selection and filter, and keeps them`, async () => {
+    const [sel, pods] = report.bursts.length > 0 ? ['burst-1', 'failed'] : ['pod-0', 'old'];
+    await withPage(file, async (page) => {
+      assert.equal(await page.locator('#panel').isVisible(), true);
+      assert.equal(await page.getByLabel('Which pods are shown').inputValue(), pods);
+      const shown = pods === 'old' ? (pod) => pod.old : (pod) => pod.failed > 0;
+      assert.equal(await page.locator('.lane-label').count(), report.pods.filter(shown).length);
+      await page.getByLabel('Clock of the axis').selectOption('utc');
+      await settled(page);
+      const parts = Object.fromEntries(new URLSearchParams(new URL(page.url()).hash.slice(1)));
+      assert.deepEqual(parts, { t: '1.000_4.000', sel, pods, clock: 'utc' });
+    }, { hash: `#t=1.000_4.000&sel=${sel}&pods=${pods}` });
+  });
+}

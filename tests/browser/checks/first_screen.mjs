@@ -20,11 +20,13 @@ function facts(report) {
   ];
 }
 
-for (const { name, kind, file, report } of timelines.filter((timeline) => timeline.kind !== 'hostile')) {
+for (const { name, kind, file, report, cause } of timelines.filter((timeline) => timeline.kind !== 'hostile')) {
   for (const javaScriptEnabled of [true, false]) {
     test(`${name}: the first screen tells verdict, causes and what to change ${javaScriptEnabled ? '' : 'without JavaScript'}`, async () => {
       await withPage(file, async (page) => {
         const text = await page.evaluate(() => `${document.querySelector('header').innerText} ${document.getElementById('causes').innerText}`.replace(/\s+/g, ' '));
+        if (cause !== undefined) assert.deepEqual(report.bursts.filter((burst) => burst.cause !== cause).map((burst) => burst.cause), []);
+        if (cause) assert.ok(text.includes(cause), `${cause} is not in: ${text}`);
         for (const fact of facts(report)) assert.ok(text.includes(fact.replace(/\s+/g, ' ')), `${fact} is not in: ${text}`);
         const order = await page.evaluate(() => ['#causes', '#timeline', '#bursts', '#pods'].map((id) => document.querySelector(id).getBoundingClientRect().top));
         assert.deepEqual(order, [...order].sort((a, b) => a - b));

@@ -35,6 +35,7 @@ test('each piece of evidence opens into the records that it rests on', async () 
     for (const [i, item] of burst.evidence.entries()) {
       const records = evidence.nth(i).locator('.records');
       await records.locator('summary').first().click();
+      await records.locator('ul.lines').first().waitFor(); // filled when it opens, a moment later
       const text = await records.innerText();
       if (item.id === 'log_line') assert.ok(text.includes('"ev":"sigterm"'), text);
       if (item.id === 'after_deletion') assert.match(text, /deletionTimestamp=/);
@@ -66,9 +67,11 @@ test('a watch event opens into the object as it was recorded', async () => {
       const items = panel(page).locator('details.raw', { has: page.locator('summary b', { hasText: /^pod / }) });
       const recorded = recordedObjects(report.pods[index].uid);
       assert.ok(recorded.length >= 4);
+      await items.nth(recorded.length - 1).waitFor();
       assert.equal(await items.count(), recorded.length);
       for (const [i, object] of recorded.entries()) {
         await items.nth(i).locator('summary').click();
+        await items.nth(i).locator('pre').waitFor();
         assert.deepEqual(ordered(JSON.parse(await items.nth(i).locator('pre').innerText())), ordered(object));
       }
     }
@@ -82,7 +85,7 @@ test('a pod shows its measurements, its moments on three clocks, its log and ans
     const text = await panel(page).innerText();
     for (const part of [pod.name, pod.uid, 'Propagation lag', 'Margin', 'deletion requested', 'deadline', 'Answered requests near its moments']) assert.ok(text.includes(part), part);
     await panel(page).getByText(/^Log of/).click();
-    assert.match(await panel(page).innerText(), /"ev":"sigterm"/);
+    await page.waitForFunction(() => document.querySelector('#panel').innerText.includes('"ev":"sigterm"'));
   });
 });
 
