@@ -163,8 +163,11 @@ impl Run {
         exit == Exit::Signal(Signal::SIGKILL as i32) && !self.killed.load(Relaxed)
     }
 
-    /// Kills the process and waits for its end.
-    pub(super) async fn kill(&self) -> Ended {
+    /// Kills the process and waits for its end. The probes end with it: one that meets the dying process would tell
+    /// of a failed readiness that no kubelet has time to publish.
+    pub(super) async fn kill(&mut self) -> Ended {
+        self.readiness.abort_all();
+        self.others.abort_all();
         self.signal(Signal::SIGKILL);
         self.ended().await
     }

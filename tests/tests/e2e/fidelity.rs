@@ -1,9 +1,7 @@
 //! The sandbox against a real cluster: how each stream tells the end of a pod.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
-use flate2::read::GzDecoder;
 use rollscope_records::Recording;
 use rollscope_tests::transitions::{Termination, terminations};
 
@@ -18,20 +16,6 @@ pub(crate) fn check(sandbox: &Recording, real: &str) {
     for (pod, end) in &ours {
         check_bounds(pod, end);
     }
-}
-
-fn real_recording(case: &str) -> Recording {
-    let dir = tempfile::tempdir().unwrap();
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("golden")
-        .join(case);
-    let packed = std::fs::File::open(packed.join("streams.tar.gz")).unwrap();
-    tar::Archive::new(GzDecoder::new(packed))
-        .unpack(dir.path().join("streams"))
-        .unwrap();
-    let recording = dir.path().join("real.rollscope");
-    rollscope_collector::import_watch(&dir.path().join("streams"), &recording).unwrap();
-    Recording::open(&recording).unwrap()
 }
 
 /// Every sequence that the sandbox shows, a real cluster has shown for this behaviour.
