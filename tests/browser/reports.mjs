@@ -59,5 +59,15 @@ export async function shownSpan(page) {
   return hash.get('t')?.split('_').map((seconds) => Number(seconds) * 1e3) ?? null;
 }
 
-/** Waits until what was asked for has been drawn and the address says it. */
-export const settled = (page) => page.waitForTimeout(400);
+/**
+ * Waits until what was asked for has been drawn and the address says it. The wait runs on the page's own timers, behind
+ * those that it has set itself, so that a slow machine makes it longer instead of too short.
+ */
+export const settled = (page) => page.evaluate(() => new Promise((done) => {
+  setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 400);
+}));
+
+/** Waits until what the last event asked for has been drawn. */
+export const drawn = (page) => page.evaluate(() => new Promise((done) => {
+  setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 50);
+}));

@@ -3,8 +3,8 @@
 use quick_xml::events::Event;
 use quick_xml::{Reader, XmlVersion};
 use rollscope_reports::{
-    Figure, Format, MARKDOWN_LINES, github_annotations, junit_xml, latency_hlog, summary_md,
-    trace_json, without_github_commands, write_reports,
+    Figure, Format, MARKDOWN_LINES, comparison_md, github_annotations, junit_xml, latency_hlog,
+    summary_md, trace_json, without_github_commands, write_reports,
 };
 use serde_json::Value;
 
@@ -24,6 +24,7 @@ fn no_text_format_has_a_character_that_acts_on_its_surroundings() {
     let mut texts = vec![
         ("junit", junit_xml(&a)),
         ("md", summary_md(&a, &r, Some("figures/timeline.png"))),
+        ("comparison", comparison_md(&a, &a)),
         ("trace", trace_json(&a, &r)),
         ("annotations", github_annotations(&a)),
         ("hlog", String::from_utf8(latency_hlog(&r)).unwrap()),
@@ -123,6 +124,23 @@ fn the_summary_formats_links_and_mentions_nothing_of_others() {
         assert!(!rest.contains(sign), "{sign:?} in {rest}");
     }
     assert!(text.lines().count() <= MARKDOWN_LINES, "{text}");
+}
+
+#[test]
+fn the_comparison_is_a_table_of_three_columns_and_nothing_else() {
+    let (mut a, _) = poisoned();
+    a.run.name = "a | b [click](javascript:alert(1)) @everyone `x` <b>".to_owned();
+    for burst in &mut a.bursts {
+        burst.cause.push_str(" | `<b>` @everyone\n| x | y | z |");
+    }
+    let text = comparison_md(&a, &a);
+    for line in text.lines() {
+        assert_eq!(line.matches('|').count(), 4, "{line}");
+    }
+    let rest = without_own_markup(&text);
+    for sign in ["<", "](", "*", "`", "://", "@", "\\"] {
+        assert!(!rest.contains(sign), "{sign:?} in {rest}");
+    }
 }
 
 #[test]

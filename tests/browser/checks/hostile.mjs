@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { named, withPage } from '../reports.mjs';
+import { drawn, named, withPage } from '../reports.mjs';
 
 const { file, report } = named('hostile');
 
@@ -15,7 +15,7 @@ test('hostile text in panels, tooltips and lists is text', async () => {
     ];
     for (const key of keys) {
       await page.evaluate((hash) => { location.hash = hash; }, `sel=${key}`);
-      await page.waitForTimeout(30);
+      await drawn(page);
       assert.equal(await page.locator('#panel').isVisible(), true, key);
       await page.evaluate(() => { for (let pass = 0; pass < 3; pass += 1) for (const details of document.querySelectorAll('#panel details')) { details.open = true; details.dispatchEvent(new Event('toggle')); } });
       const text = await page.locator('#panel').innerText();

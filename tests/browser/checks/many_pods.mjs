@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { named, settled, withPage } from '../reports.mjs';
+import { drawn, named, settled, withPage } from '../reports.mjs';
 
 const { file, report } = named('many-pods');
 
@@ -24,7 +24,7 @@ test('keys go through the lanes one after the other', async () => {
     await page.locator('[data-key="pod-0"]').focus();
     for (let i = 1; i <= 40; i += 1) {
       await page.keyboard.press('Tab');
-      await page.waitForTimeout(40);
+      await drawn(page);
       assert.equal(await page.evaluate(() => document.activeElement.dataset.key), `pod-${i}`);
     }
   });
