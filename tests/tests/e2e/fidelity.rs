@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rollscope_records::Recording;
+use rollscope_tests::golden_recording;
 use rollscope_tests::transitions::{Termination, terminations};
 
 /// Compares the terminations of a sandbox run with those of the real recording in `golden/<real>`.
 pub(crate) fn check(sandbox: &Recording, real: &str) {
     let ours = terminations(sandbox);
-    let theirs = terminations(&real_recording(real));
+    let dir = tempfile::tempdir().unwrap();
+    let theirs = terminations(&Recording::open(&golden_recording(real, dir.path())).unwrap());
     assert_eq!(ours.len(), 3, "three old pods ended");
     compare("pods", &ours, &theirs, |t| t.pod.clone());
     compare("endpointslices", &ours, &theirs, |t| t.endpoint.clone());
