@@ -42,3 +42,8 @@ pub use analysis::{
     VerdictOutcome,
 };
 pub use analyze::analyze;
+
+/// The names of the causes that an analysis can find, `several`, `indeterminate` and `unknown` apart.
+pub fn signature_names() -> impl Iterator<Item = &'static str> {
+    signatures::names()
+}

@@ -9,7 +9,7 @@ mod program;
 mod schema;
 pub mod transitions;
 
-pub use golden::{golden_cases, golden_recording};
+pub use golden::{Expected, ExpectedCause, GoldenCase, golden_cases, golden_recording};
 pub use ledger::{Ledgers, PodLedger};
 pub use processes::{descendants, wait_until, wait_until_gone};
 pub use program::{Finished, Workdir};

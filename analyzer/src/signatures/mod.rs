@@ -76,6 +76,11 @@ pub(crate) const ALL: [&Signature; 17] = [
     &background::SIGNATURE,
 ];
 
+/// The names of all signatures.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    ALL.into_iter().map(|s| s.name)
+}
+
 /// The signature of that name.
 pub(crate) fn by_name(name: &str) -> Option<&'static Signature> {
     ALL.into_iter().find(|s| s.name == name)
