@@ -15,7 +15,7 @@ use crate::measure::{measure, pod_reports};
 use crate::ordered::Ordered;
 use crate::signatures::judge;
 use crate::timeline::{LogBook, PodIx, Timeline, stage_reports, timeline};
-use crate::traffic::{Failure, How, Traffic, sharpen};
+use crate::traffic::{Failure, How, Kind, Traffic, sharpen};
 use crate::verdict::{Grounds, verdict};
 use crate::{assertions, counts, failures, findings, kube_time, latency, notes, tame};
 
@@ -119,7 +119,8 @@ fn judged(
         stages: Vec::new(),
     };
     let name = |f: &Failure| traffic.request(f).name.to_string();
-    let cells: Vec<Cell> = burst::cells(&traffic.failures, gap, timeline, name)
+    let usual = |f: &Failure| !traffic.pinned && f.kind == Kind::Refused && baseline.alike(f);
+    let cells: Vec<Cell> = burst::cells(&traffic.failures, gap, timeline, name, usual)
         .into_iter()
         .map(|case| Cell {
             judgement: judge(&case, &cx),

@@ -5,7 +5,13 @@ use std::collections::BTreeMap;
 use rollscope_records::RunOffset;
 
 use crate::timeline::{PodIx, Timeline};
-use crate::traffic::{Kind, Traffic};
+use crate::traffic::{Failure, Kind, Traffic, down_at};
+
+/// So many failures before the rollout show how long they take.
+const SEVERAL: u64 = 5;
+
+/// A connection is refused within this time, ns.
+const AT_ONCE: i64 = 5_000_000;
 
 /// Failures before the rollout.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +25,10 @@ pub(crate) struct Baseline {
     on_pod: BTreeMap<(Kind, PodIx), u64>,
     /// Pods that it spread over.
     pods: u64,
+    /// How long those of each kind took, from the shortest to the longest, ns.
+    ages: BTreeMap<Kind, (i64, i64)>,
+    /// Refusals that had stopped before the rollout, while no container was down, and the last of them.
+    refused_at_first: Option<(u64, RunOffset)>,
     /// By the request's name: how many were sent, and how many of them failed in which way.
     sent: BTreeMap<String, u64>,
     failed: BTreeMap<(String, Kind), u64>,
@@ -35,15 +45,20 @@ impl Baseline {
         let mut counts = BTreeMap::new();
         let mut on_pod = BTreeMap::new();
         let half = from.plus_nanos(until.nanos_since(from) / 2);
+        let mut moments: BTreeMap<Kind, Vec<RunOffset>> = BTreeMap::new();
         let mut late: BTreeMap<Kind, u64> = BTreeMap::new();
+        let mut ages: BTreeMap<Kind, (i64, i64)> = BTreeMap::new();
         for f in &traffic.failures {
             let unharmed = f
                 .suspects
                 .iter()
                 .all(|p| timeline.pod(*p).ends().all(|e| !e.explains_cut_at(f.at)));
             if f.at < until && unharmed {
+                moments.entry(f.kind).or_default().push(f.at);
                 *counts.entry(f.kind).or_insert(0) += 1;
                 *late.entry(f.kind).or_insert(0) += u64::from(f.at >= half);
+                let (least, most) = ages.entry(f.kind).or_insert((f.age(), f.age()));
+                (*least, *most) = (f.age().min(*least), f.age().max(*most));
                 if let Some(pod) = f.pod {
                     *on_pod.entry((f.kind, pod)).or_insert(0) += 1;
                 }
@@ -63,7 +78,17 @@ impl Baseline {
                 }
             }
         }
-        counts.retain(|kind, n| goes_on(*n, late.get(kind).copied().unwrap_or(0)));
+        let stopped = |kind: &Kind| {
+            let moments = moments.get(kind).map_or(&[][..], Vec::as_slice);
+            had_stopped(moments, until, traffic)
+        };
+        let refused_at_first = moments.get(&Kind::Refused).and_then(|moments| {
+            let last = *moments.last().filter(|_| stopped(&Kind::Refused))?;
+            let down = timeline.pods.iter().any(|p| down_at(p, last).is_some());
+            (!down).then_some((moments.len() as u64, last))
+        });
+        counts
+            .retain(|kind, n| goes_on(*n, late.get(kind).copied().unwrap_or(0)) && !stopped(kind));
         Self {
             length: until.nanos_since(from).max(0),
             until: timeline.rollout.start,
@@ -74,6 +99,8 @@ impl Baseline {
                 .iter()
                 .filter(|p| p.first_seen < until)
                 .count() as u64,
+            ages,
+            refused_at_first,
             sent,
             failed,
         }
@@ -89,6 +116,23 @@ impl Baseline {
         } else {
             0.0
         }
+    }
+
+    /// A failure that took about as long as those of its kind before the rollout, where these took longer than a
+    /// connection that is refused at once: the two are told apart by that.
+    pub(crate) fn alike(&self, f: &Failure) -> bool {
+        let Some((least, most)) = self.ages.get(&f.kind).copied() else {
+            return false;
+        };
+        self.count(f.kind) >= SEVERAL
+            && least >= AT_ONCE
+            && (least / 2..most.saturating_mul(4)).contains(&f.age())
+    }
+
+    /// How many connections were refused before the rollout by pods that were ready, and the last of them, where this
+    /// had stopped by the rollout.
+    pub(crate) fn refused_at_first(&self) -> Option<(u64, RunOffset)> {
+        self.refused_at_first
     }
 
     /// Failures of this kind before the rollout.
@@ -112,6 +156,28 @@ impl Baseline {
         };
         (n + n.sqrt()) * nanos as f64 / self.length as f64
     }
+}
+
+/// Whether failures at these moments, in order, had stopped: by their share of the requests while they went on, one of
+/// those from then to `until` would have failed too.
+fn had_stopped(moments: &[RunOffset], until: RunOffset, traffic: &Traffic<'_>) -> bool {
+    let (Some(first), Some(last)) = (moments.first().copied(), moments.last().copied()) else {
+        return false;
+    };
+    if (moments.len() as u64) < 3 {
+        return false;
+    }
+    let made = |from: RunOffset, to: RunOffset| {
+        let lo = traffic.requests.partition_point(|r| r.scheduled < from);
+        traffic.requests[lo..]
+            .iter()
+            .take_while(|r| r.scheduled < to)
+            .filter(|r| !r.reused || !traffic.pinned)
+            .count()
+    };
+    let share = moments.len() as f64 / made(first, last).max(moments.len()) as f64;
+    let after = made(last, until).saturating_sub(1);
+    (1.0 - share.min(0.9)).powi(i32::try_from(after).unwrap_or(i32::MAX)) < 0.01
 }
 
 /// Whether `n` failures, `late` of them in the second half, are a rate and not something that had stopped before.

@@ -30,11 +30,17 @@ pub(crate) fn cells(
     gap: i64,
     timeline: &Timeline,
     name: impl Fn(&Failure) -> String,
+    usual: impl Fn(&Failure) -> bool,
 ) -> Vec<Case<'static>> {
     let mut open: BTreeMap<Key, usize> = BTreeMap::new();
     let mut cases: Vec<Case<'static>> = Vec::new();
     for (i, f) in failures.iter().enumerate() {
-        let key = Key::of(f, timeline, &name);
+        let usual = usual(f);
+        let key = if usual {
+            Key::usual(f.kind)
+        } else {
+            Key::of(f, timeline, &name)
+        };
         let joined = open.get(&key).copied().filter(|c| {
             let last = cases[*c].failures.last().map(|l| failures[*l].at);
             last.is_some_and(|l| f.at.nanos_since(l) <= gap)
@@ -48,6 +54,7 @@ pub(crate) fn cells(
                     failures: vec![i],
                     suspects: f.suspects.clone(),
                     end: None,
+                    usual,
                 });
             }
         }
@@ -70,9 +77,25 @@ struct Key {
     none_ready: bool,
     /// The request's name, for what the application itself answered.
     name: String,
+    /// It took as long as those that failed before the rollout.
+    usual: bool,
 }
 
 impl Key {
+    /// Failures as they were before the rollout, on whichever pod.
+    fn usual(kind: Kind) -> Self {
+        Self {
+            kind,
+            likeliest: None,
+            leaving: None,
+            new: None,
+            end: None,
+            none_ready: false,
+            name: String::new(),
+            usual: true,
+        }
+    }
+
     fn of(f: &Failure, timeline: &Timeline, name: impl Fn(&Failure) -> String) -> Self {
         let refused = matches!(f.kind, Kind::Refused | Kind::NoBackend);
         let new = |p: &&PodIx| starts(timeline.pod(**p), f.at);
@@ -98,6 +121,7 @@ impl Key {
                 Kind::AppStatus(_) => name(f),
                 _ => String::new(),
             },
+            usual: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use rollscope_records::{Interval, RunOffset};
 
+use super::deadline::{EndedAt, ended_at};
 use super::signs::{DrainSign, EXIT, LOG};
 use crate::timeline::{Deletion, Pod};
 
@@ -45,6 +46,10 @@ pub(crate) fn signal(pod: &Pod, deletion: &Deletion, signs: &[DrainSign]) -> Int
 
 /// What the manifest says: after the hook, which ends with the grace at the latest.
 fn by_spec(pod: &Pod, deletion: &Deletion) -> Interval {
+    if outlived_the_deadline(pod, deletion) {
+        let latest = deletion.deadline.hi.plus_nanos(KUBELET_TAKES);
+        return Interval::new(deletion.deadline.lo, latest);
+    }
     let earliest = deletion
         .requested
         .lo
@@ -54,6 +59,19 @@ fn by_spec(pod: &Pod, deletion: &Deletion) -> Interval {
         Some(hook) => Interval::new(earliest.plus_nanos(hook), latest.plus_nanos(hook)),
         None => Interval::new(earliest, deletion.deadline.hi.plus_nanos(KUBELET_TAKES)),
     }
+}
+
+/// Its hook was cut short at the deadline, and the signal came then: without it, the deadline brings SIGKILL.
+fn outlived_the_deadline(pod: &Pod, deletion: &Deletion) -> bool {
+    let hooked = pod
+        .pre_stop
+        .as_ref()
+        .is_some_and(|h| h.sleep_seconds.is_none());
+    let after = pod.end.as_ref().is_some_and(|e| match e.code {
+        137 => ended_at(pod) == EndedAt::TwoSecondsAfter,
+        _ => e.at.lo > deletion.deadline.hi,
+    });
+    hooked && after
 }
 
 /// How long the hook takes, ns; `None` when only its end tells.

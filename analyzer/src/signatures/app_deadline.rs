@@ -71,6 +71,7 @@ fn weigh_forced_exit(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                     ),
                 )
                 .weigh(1.5, 0.0, said_forced(p, cx))
+                .forbid(super::crash::said_why(p, cx))
                 .oppose(2.5, before_its_end(case, p, cx)),
         )
     })

@@ -6,10 +6,10 @@ use super::{Case, Group, Signature, no_advice};
 use crate::background::chance_of_at_least;
 use crate::context::{Context, general};
 use crate::timeline::PodIx;
-use crate::traffic::{Kind, down_at};
+use crate::traffic::{How, Kind, down_at};
 use crate::words::{count, span};
 
-const NAME: &str = "background";
+pub(super) const NAME: &str = "background";
 
 pub(super) const SIGNATURE: Signature = Signature {
     name: NAME,
@@ -46,7 +46,11 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     vec![
         Hypothesis::of(NAME, None)
             .require(if certain { 3.0 } else { 1.75 }, check)
-            .forbid(an_end_explains(case, cx)),
+            .forbid(if case.usual {
+                Check::Unseen
+            } else {
+                an_end_explains(case, cx)
+            }),
     ]
 }
 
@@ -57,7 +61,9 @@ pub(super) fn same_rate_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
         return Check::No("nothing failed like this before the rollout".to_owned());
     }
     let lasted = case.last(cx).nanos_since(case.first(cx)) + AROUND;
-    let pod = case.failures(cx).next().and_then(|f| f.pod);
+    // A pod that is known by time alone says nothing of where such failures lie.
+    let named = case.failures(cx).next().filter(|f| f.how != How::ByTime);
+    let pod = named.and_then(|f| f.pod);
     let expected = match case.kind {
         Kind::AppStatus(_) => expected_of_name(case, pod, cx),
         _ => cx.baseline.expected(case.kind, pod, lasted),

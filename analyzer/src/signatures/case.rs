@@ -14,6 +14,8 @@ pub(crate) struct Case<'a> {
     pub(crate) suspects: Vec<PodIx>,
     /// The end that is judged, for [`Kind::PodEnd`].
     pub(crate) end: Option<&'a ContainerEnd>,
+    /// They took as long as those that failed before the rollout, and not as long as a refusal does.
+    pub(crate) usual: bool,
 }
 
 impl<'a> Case<'a> {
@@ -24,6 +26,7 @@ impl<'a> Case<'a> {
             failures: Vec::new(),
             suspects: vec![pod],
             end: Some(end),
+            usual: false,
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) fn weigh(
                 .on(p)
                 .require(2.5, fits(cx, p, end))
                 .require(2.5, explains(case, p, end, cx))
-                .oppose(3.0, facts::quiet_since(case, p, end.at.hi, cx)),
+                .oppose_by(facts::quiet_since(case, p, end.at.hi, cx)),
         )
     })
 }

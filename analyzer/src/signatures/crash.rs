@@ -6,7 +6,7 @@ use crate::advice;
 use crate::analysis::Advice;
 use crate::context::Context;
 use crate::drain::EndedAt;
-use crate::timeline::PodIx;
+use crate::timeline::{ContainerEnd, PodIx, Voice};
 use crate::traffic::Kind;
 
 const NAME: &str = "crash";
@@ -46,13 +46,30 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     .collect()
 }
 
-/// An error of its own ended it while it drained.
+/// An error of its own ended it while it drained, or before its signal came.
 fn in_its_termination(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Option<Hypothesis> {
     let end = cx.pod(pod).end.as_ref()?;
-    let before_deadline = cx.drain(pod).is_some_and(|d| d.ended == EndedAt::Before);
-    if case.kind != Kind::Cut || matches!(end.code, 0 | 130 | 137 | 143) || !before_deadline {
+    let drain = cx.drain(pod)?;
+    if matches!(end.code, 0 | 130 | 137 | 143) || drain.ended != EndedAt::Before {
         return None;
     }
+    let at_its_end = match case.kind {
+        Kind::Cut => facts::cut_by_end(case, pod, cx),
+        Kind::Refused | Kind::Vanished => refused_after(case, pod, end, cx),
+        _ => return None,
+    };
+    let before_its_signal = Check::when(
+        end.at.hi < drain.signal.lo,
+        || {
+            cx.fact(
+                "ended_before_its_signal",
+                pod,
+                Some(end.at),
+                "it ended before its signal was due",
+            )
+        },
+        "",
+    );
     let code = cx.fact(
         "error_code",
         pod,
@@ -63,10 +80,72 @@ fn in_its_termination(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Option<H
         Hypothesis::of(NAME, None)
             .on(pod)
             .require(1.0, facts::after_deletion(case, pod, cx))
-            .require(1.0, facts::cut_by_end(case, pod, cx))
+            .require(1.0, at_its_end)
             .require(1.0, Check::Yes(code))
+            .weigh(3.0, 0.0, before_its_signal)
+            .weigh(4.0, 0.0, said_why(pod, cx))
+            .weigh(2.0, 0.0, sibling_crashed(pod, end.code, cx))
             .forbid(super::app_deadline::said_forced(pod, cx)),
     )
+}
+
+/// It refused from its end on, not before: its listener had not been closed.
+fn refused_after(case: &Case<'_>, pod: PodIx, end: &ContainerEnd, cx: &Context<'_>) -> Check {
+    let closed =
+        facts::logged_close(pod, cx).is_some() || cx.drain(pod).is_some_and(|d| d.closed_alive);
+    Check::when(
+        !closed && case.first(cx) >= end.at.lo.plus_nanos(-facts::SECOND / 10),
+        || {
+            cx.fact(
+                "refused_after_end",
+                pod,
+                Some(end.at),
+                "the failures began with its end",
+            )
+        },
+        "it had closed its listener before it ended, or the failures began before its end",
+    )
+}
+
+/// Its log tells of the error that ended it.
+pub(super) fn said_why(pod: PodIx, cx: &Context<'_>) -> Check {
+    let line = facts::said_after_deletion(pod, cx).find(|l| l.voice == Voice::Crashed);
+    match line {
+        Some(l) => Check::Yes(cx.fact(
+            "crash_line",
+            pod,
+            Some(rollscope_records::Interval::at(l.at)),
+            format!("its log says: {}", l.text),
+        )),
+        None => Check::No(String::new()),
+    }
+}
+
+/// A container of the workload ended in the same way without a deletion.
+fn sibling_crashed(pod: PodIx, code: i64, cx: &Context<'_>) -> Check {
+    let crashed = cx.timeline.indices().find_map(|ix| {
+        let mut ends = cx.pod(ix).ends();
+        let end = ends.find(|e| {
+            e.code == code
+                && !e.oom()
+                && container_end::before_deletion(ix, e, cx)
+                && container_end::killing_event(ix, e, cx).is_none()
+        })?;
+        Some((ix, end))
+    });
+    match crashed {
+        Some((ix, end)) => Check::Yes(cx.fact(
+            "ends_so_without_a_deletion",
+            ix,
+            Some(end.at),
+            format!(
+                "its container ended with {} too, and no deletion had asked for it: {} will have ended for the same reason",
+                end.words(),
+                cx.pod(pod).name
+            ),
+        )),
+        None => Check::No(String::new()),
+    }
 }
 
 fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {

@@ -24,7 +24,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 };
 
 /// A server that serves new connections for this long after its signal has waited for routing, ns.
-pub(super) const WAITED: i64 = 4 * SECOND;
+pub(super) const WAITED: i64 = 5 * SECOND;
 
 /// A server that answers new connections for this long after its signal does not close at it, ns.
 const ACCEPTS_ON: i64 = 300 * facts::MS;
@@ -48,15 +48,18 @@ fn refused(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .require(1.5, facts::after_deletion(case, pod, cx))
         .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.0, not_before_the_signal(case, pod, cx))
+        .forbid(ended_before_its_signal(pod, cx))
+        .forbid(super::crash::said_why(pod, cx))
         .forbid(open_afterwards(case, pod, cx))
         .forbid(after_the_sigkill(case, pod, cx))
+        .weigh(2.0, 0.0, said_closed(case, pod, cx))
         .weigh(1.0, 0.0, template_closes(pod, cx))
         .weigh(1.5, 0.75, closed_early(pod, cx))
         .weigh(1.0, 0.5, facts::app_said(pod, cx))
         .weigh(1.0, 0.0, no_new_pod(case, cx))
         .weigh(1.5, 0.0, refused_alone(case, pod, cx))
         .oppose(2.0, waited(case, pod, cx))
-        .oppose(3.0, quiet_since_its_signal(case, pod, cx))
+        .oppose_by(quiet_since_its_signal(case, pod, cx))
         .oppose(1.5, goes_on_accepting(case, pod, cx))
         .oppose(3.0, nowhere_else(case, cx))
         .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
@@ -108,10 +111,13 @@ fn waited_for_requests(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     )
 }
 
-fn quiet_since_its_signal(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+fn quiet_since_its_signal(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> (f64, Check) {
     match cx.drain(pod) {
-        Some(drain) => facts::quiet_since(case, pod, drain.signal.hi, cx),
-        None => Check::No(String::new()),
+        Some(drain) => {
+            let closed = facts::logged_close(pod, cx).unwrap_or(drain.signal.hi);
+            facts::quiet_since(case, pod, closed, cx)
+        }
+        None => (0.0, Check::No(String::new())),
     }
 }
 
@@ -144,6 +150,19 @@ fn not_before_the_signal(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check
     ))
 }
 
+/// Its container had ended before the signal was sent: whatever ended it, the signal did not.
+fn ended_before_its_signal(pod: PodIx, cx: &Context<'_>) -> Check {
+    match (cx.drain(pod), cx.pod(pod).end_at()) {
+        (Some(drain), Some(end)) if end.hi < drain.signal.lo => Check::Yes(cx.fact(
+            "ended_before_its_signal",
+            pod,
+            Some(end),
+            "its container had ended before its signal was due",
+        )),
+        _ => Check::No(String::new()),
+    }
+}
+
 fn open_afterwards(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     match open_after(cx.traffic, pod, case.last(cx)) {
         Some(at) => Check::Yes(general(
@@ -159,7 +178,9 @@ fn open_afterwards(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
 }
 
 fn after_the_sigkill(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
-    if matches!(template_closes(pod, cx), Check::Yes(_)) {
+    if matches!(template_closes(pod, cx), Check::Yes(_))
+        || matches!(said_closed(case, pod, cx), Check::Yes(_))
+    {
         return Check::No(String::new());
     }
     let killed = facts::killed_at_deadline(pod, cx);
@@ -177,6 +198,29 @@ fn after_the_sigkill(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         }
         _ => Check::No(String::new()),
     }
+}
+
+/// Its log says that it closed its listener before the failures and soon after its signal.
+fn said_closed(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let (Some(closed), Some(drain)) = (facts::logged_close(pod, cx), cx.drain(pod)) else {
+        return Check::Unseen;
+    };
+    let after = closed.nanos_since(drain.signal_at).max(0);
+    Check::when(
+        closed.plus_nanos(-SECOND / 10) <= case.first(cx) && after < WAITED,
+        || {
+            cx.fact(
+                "said_closed",
+                pod,
+                Some(rollscope_records::Interval::at(closed)),
+                format!(
+                    "its log says that it closed its listener {} after its signal",
+                    span(after)
+                ),
+            )
+        },
+        "",
+    )
 }
 
 /// It, or a pod of the same template, certainly refused soon after its signal while it lived: they close at it.
@@ -199,6 +243,32 @@ pub(super) fn template_closes(pod: PodIx, cx: &Context<'_>) -> Check {
                 "of the same template, it refused {} after its signal while it lived",
                 span(after)
             ),
+        )),
+        None => one_of_them_closed(template, cx),
+    }
+}
+
+/// Only leaving pods of the template can have refused a connection, and all of them lived: one of them had closed.
+fn one_of_them_closed(template: &str, cx: &Context<'_>) -> Check {
+    let closed_soon = |pod: PodIx, t: RunOffset| {
+        let p = cx.pod(pod);
+        let alive = p.end_at().is_none_or(|e| t < e.lo.plus_nanos(-SECOND / 20));
+        let drain = cx.drain(pod);
+        p.template_hash == template
+            && alive
+            && drain.is_some_and(|d| t.nanos_since(d.signal.lo) < WAITED)
+    };
+    let refused = cx.traffic.failures.iter().find(|f| {
+        f.kind == Kind::Refused
+            && !f.suspects.is_empty()
+            && f.suspects.iter().all(|p| closed_soon(*p, f.at))
+    });
+    match refused {
+        Some(f) => Check::Yes(cx.fact(
+            "template_closes",
+            f.suspects[0],
+            Some(rollscope_records::Interval::at(f.at)),
+            "it or another of the same template refused while each of them lived",
         )),
         None => Check::No(String::new()),
     }
@@ -286,9 +356,16 @@ fn refused_alone(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
 /// It served new connections long after its signal, or was there long after it: it did wait for routing.
 pub(super) fn waited(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let first = case.first(cx);
-    let served_for = served_after_signal(pod, first, cx);
+    let served_for = match (facts::logged_close(pod, cx), cx.drain(pod)) {
+        (Some(closed), Some(d)) => closed.nanos_since(d.signal.hi),
+        _ => served_after_signal(pod, first, cx),
+    };
     let lived = match (cx.drain(pod), cx.pod(pod).end_at()) {
-        (Some(d), Some(end)) if end.lo.plus_nanos(-SECOND / 10) <= first && !d.closed_alive => {
+        (Some(d), Some(end))
+            if end.lo.plus_nanos(-SECOND / 10) <= first
+                && !d.closed_alive
+                && facts::logged_close(pod, cx).is_none() =>
+        {
             end.lo.nanos_since(d.signal.hi)
         }
         _ => 0,
@@ -309,6 +386,10 @@ fn served_after_signal(pod: PodIx, t: RunOffset, cx: &Context<'_>) -> i64 {
     let (Some(drain), Some(traffic)) = (cx.drain(pod), cx.traffic.pod(pod)) else {
         return 0;
     };
+    // Behind a balancer requests travel on connections that it keeps: an answer proves no open listener.
+    if !cx.traffic.pinned {
+        return 0;
+    }
     let before = traffic.answered_new.partition_point(|a| *a < t);
     let last = before.checked_sub(1).map(|i| traffic.answered_new[i]);
     last.map_or(0, |a| a.nanos_since(drain.signal.hi)).max(0)
@@ -316,6 +397,9 @@ fn served_after_signal(pod: PodIx, t: RunOffset, cx: &Context<'_>) -> i64 {
 
 /// It, or a pod of the same template, went on accepting well after its signal: they do not close at it.
 fn goes_on_accepting(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    if matches!(said_closed(case, pod, cx), Check::Yes(_)) {
+        return Check::No(String::new());
+    }
     let template = &cx.pod(pod).template_hash;
     let after = cx
         .timeline

@@ -16,6 +16,9 @@ pub(super) const SECOND: i64 = 1000 * MS;
 /// A deletion takes effect this much before its watch event arrives, ns.
 pub(super) const BEFORE_SEEN: i64 = 150 * MS;
 
+/// What a silence before the failures counts at most, nats.
+const QUIET_AT_MOST: f64 = 4.0;
+
 /// An end within this time of the signal is one at the signal, ns.
 pub(super) const AT_SIGNAL: i64 = SECOND;
 
@@ -124,8 +127,13 @@ pub(super) fn cut_behind_balancer(case: &Case<'_>, cx: &Context<'_>) -> bool {
 }
 
 /// A pod that refused from `from` on and was still routed to would have refused just before the first failure:
-/// new connections were made meanwhile and none was refused.
-pub(super) fn quiet_since(case: &Case<'_>, pod: PodIx, from: RunOffset, cx: &Context<'_>) -> Check {
+/// new connections were made meanwhile and none was refused. With how much that counts, in nats.
+pub(super) fn quiet_since(
+    case: &Case<'_>,
+    pod: PodIx,
+    from: RunOffset,
+    cx: &Context<'_>,
+) -> (f64, Check) {
     let first = case.first(cx);
     let fails = &cx.traffic.failures;
     let before = fails[..fails.partition_point(|f| f.at < first)]
@@ -135,7 +143,7 @@ pub(super) fn quiet_since(case: &Case<'_>, pod: PodIx, from: RunOffset, cx: &Con
     // From the last refusal before, if there was one since; what failed while it was still closing says nothing.
     let from = before.map_or(from, |f| f.at.max(from)).plus_nanos(100 * MS);
     if case.kind != Kind::Refused || from >= first {
-        return Check::No(String::new());
+        return (0.0, Check::No(String::new()));
     }
     let requests = &cx.traffic.requests;
     let made = requests[requests.partition_point(|r| r.scheduled < from)..]
@@ -145,9 +153,10 @@ pub(super) fn quiet_since(case: &Case<'_>, pod: PodIx, from: RunOffset, cx: &Con
         .count();
     let ready = cx.timeline.fewest_ready(first, first).unwrap_or(1);
     let routed = (ready + case.suspects.len()).max(2) as f64;
-    let unseen = (1.0 - 1.0 / routed).powf(made as f64);
-    Check::when(
-        unseen < 0.05,
+    let unseen = -(1.0 - 1.0 / routed).ln() * made as f64;
+    let counts = unseen.min(QUIET_AT_MOST);
+    let check = Check::when(
+        counts > 0.5,
         || {
             cx.fact(
                 "quiet_before",
@@ -161,7 +170,8 @@ pub(super) fn quiet_since(case: &Case<'_>, pod: PodIx, from: RunOffset, cx: &Con
             )
         },
         "",
-    )
+    );
+    (counts, check)
 }
 
 /// The kubelet had killed the pod's container for a failed probe when the failures began, before any deletion: what
@@ -281,6 +291,15 @@ pub(super) fn app_said(pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
+/// When the pod's log says that its listener was closed, after its deletion.
+pub(super) fn logged_close(pod: PodIx, cx: &Context<'_>) -> Option<RunOffset> {
+    let from = cx
+        .pod(pod)
+        .deletion_seen()?
+        .plus_nanos(-crate::timeline::STREAM_DISORDER);
+    cx.logs.pod(pod)?.listener_closed(from)
+}
+
 /// How long after the signal `t` is at least, ns (negative when before its earliest moment).
 pub(super) fn after_signal(pod: PodIx, t: RunOffset, cx: &Context<'_>) -> Option<i64> {
     let drain = cx.drain(pod)?;
@@ -362,18 +381,32 @@ pub(super) fn plural(group: &Group<'_>) -> bool {
 }
 
 /// The best hypothesis over the suspects of a case.
+///
+/// New connections are spread evenly: what several of the pods that can have refused them would have done is the
+/// likelier by their number.
 pub(super) fn best(
     case: &Case<'_>,
     weigh: impl Fn(PodIx) -> Option<super::Hypothesis>,
 ) -> Option<super::Hypothesis> {
     let all: Vec<super::Hypothesis> = case.suspects.iter().filter_map(|p| weigh(*p)).collect();
-    let best_possible = all
-        .iter()
-        .filter(|h| h.possible())
-        .fold(None::<&super::Hypothesis>, |best, h| match best {
+    let best_possible = all.iter().filter(|h| h.possible()).fold(
+        None::<&super::Hypothesis>,
+        |best, h| match best {
             Some(b) if b.score >= h.score => Some(b),
             _ => Some(h),
-        })
-        .cloned();
-    best_possible.or_else(|| all.into_iter().next())
+        },
+    );
+    let Some(best) = best_possible else {
+        return all.into_iter().next();
+    };
+    let alike = all
+        .iter()
+        .filter(|h| h.possible() && h.score > best.score - 1.0)
+        .count();
+    let spread = matches!(case.kind, Kind::Refused | Kind::Vanished);
+    let shares = if spread { (alike as f64).ln() } else { 0.0 };
+    Some(super::Hypothesis {
+        score: best.score + shares,
+        ..best.clone()
+    })
 }

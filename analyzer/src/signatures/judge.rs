@@ -42,7 +42,8 @@ pub(crate) struct Judgement {
 
 /// Judges a case.
 pub(crate) fn judge(case: &Case<'_>, cx: &Context<'_>) -> Judgement {
-    let mut all: Vec<Hypothesis> = ALL.iter().flat_map(|s| (s.weigh)(case, cx)).collect();
+    let all = ALL.iter().flat_map(|s| (s.weigh)(case, cx));
+    let mut all: Vec<Hypothesis> = as_before(all.collect(), case, cx);
     // A stable sort: the order of the signatures breaks ties.
     all.sort_by(|a, b| b.score.total_cmp(&a.score));
     let ruled_out = ruled_out(&all);
@@ -66,7 +67,7 @@ pub(crate) fn judge(case: &Case<'_>, cx: &Context<'_>) -> Judgement {
             if share(best) >= ALONE || rivals.len() < 2 {
                 one(best, share(best))
             } else {
-                several(&rivals, rivals.iter().map(|h| share(h)).sum())
+                several(&rivals, share(best))
             }
         }
         _ => nothing(cx),
@@ -92,6 +93,20 @@ pub(crate) fn judge(case: &Case<'_>, cx: &Context<'_>) -> Judgement {
         case,
         cx,
     )
+}
+
+/// What fails in the same way and no more often than before the rollout has no cause that lies in it.
+fn as_before(all: Vec<Hypothesis>, case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
+    if !case.usual {
+        return all;
+    }
+    let usual = super::background::same_rate_before(case, cx);
+    all.into_iter()
+        .map(|h| match h.cause {
+            super::background::NAME => h,
+            _ => h.forbid(usual.clone()),
+        })
+        .collect()
 }
 
 fn names(verdict: &Judgement, cause: &str) -> bool {
@@ -144,7 +159,8 @@ fn one(h: &Hypothesis, share: f64) -> Judgement {
     }
 }
 
-/// Names every rival in the detail, separated by `, `.
+/// Names every rival in the detail, separated by `, `. Its confidence is that of the likeliest of them: that it is one
+/// of them may be certain, but which is not.
 fn several(rivals: &[&Hypothesis], share: f64) -> Judgement {
     let causes: Vec<&str> = rivals.iter().map(|h| h.cause).collect();
     let mut evidence: Vec<Evidence> = Vec::new();

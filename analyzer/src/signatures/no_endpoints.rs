@@ -48,8 +48,12 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     } else {
         Check::Unseen
     };
-    let none = match (&none, empty_of_late(case, cx)) {
-        (Check::No(_), Check::Yes(fact))
+    let of_late = empty_of_late(case, cx);
+    let none = match (&none, of_late, still_out(case, cx)) {
+        (Check::No(_), Check::Yes(_), Check::Yes(fact)) if case.kind == Kind::Refused => {
+            (3.5, Check::Yes(fact))
+        }
+        (Check::No(_), Check::Yes(fact), _)
             if case.kind == Kind::Refused && !beside_a_new_pod(case, cx) =>
         {
             (1.5, Check::Yes(fact))
@@ -58,6 +62,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     };
     let hypothesis = Hypothesis::of(NAME, None)
         .require(none.0, none.1)
+        .weigh(2.0, 0.0, none_at_all(case, cx))
         .weigh(1.0, 1.0, ready_too)
         .forbid(had_one(case, cx))
         .oppose(4.0, down(case, cx))
@@ -91,6 +96,24 @@ pub(super) fn none_ready(case: &Case<'_>, cx: &Context<'_>) -> Check {
     }
 }
 
+/// No endpoint was ready at any of the failures themselves.
+fn none_at_all(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let none = case
+        .failures(cx)
+        .all(|f| cx.timeline.fewest_ready(f.at, f.at) == Some(0));
+    Check::when(
+        none && case.kind == Kind::Refused,
+        || {
+            general(
+                "none_ready_throughout",
+                Some(case.first(cx)),
+                "no endpoint was ready at the moment of any of them",
+            )
+        },
+        "",
+    )
+}
+
 /// No endpoint was ready shortly before: what routes may not have heard of the new ones yet.
 pub(super) fn empty_of_late(case: &Case<'_>, cx: &Context<'_>) -> Check {
     let first = case.first(cx);
@@ -108,6 +131,30 @@ pub(super) fn empty_of_late(case: &Case<'_>, cx: &Context<'_>) -> Check {
         },
         "",
     )
+}
+
+/// Nothing that was sent on a new connection has been answered since a time at which no endpoint was ready.
+fn still_out(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let (first, last) = (case.first(cx), case.last(cx));
+    let requests = &cx.traffic.requests;
+    let answered = requests[..requests.partition_point(|r| r.scheduled <= last)]
+        .iter()
+        .rev()
+        .find(|r| (!r.reused || !cx.traffic.pinned) && !r.outcome.is_failure())
+        .map(|r| r.dispatched.unwrap_or(r.scheduled));
+    let out_since = answered.filter(|a| *a < first);
+    let empty = out_since.and_then(|a| cx.timeline.fewest_ready(a, first));
+    match out_since {
+        Some(at) if empty == Some(0) => Check::Yes(general(
+            "out_since_none_was_ready",
+            Some(at),
+            format!(
+                "nothing was answered on a new connection in the {} before, and no endpoint was ready meanwhile",
+                span(first.nanos_since(at))
+            ),
+        )),
+        _ => Check::No(String::new()),
+    }
 }
 
 /// A new pod that was not proved to listen can have refused.

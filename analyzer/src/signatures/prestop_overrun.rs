@@ -35,7 +35,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .require(1.0, facts::cut_by_end(case, p, cx))
                 .forbid(facts::oom(case, p, cx))
                 .require(2.5, used_the_grace(p, cx))
-                .oppose(3.0, ended_of_its_own_will(p, cx))
+                .forbid(ended_of_its_own_will(p, cx))
                 .weigh(1.5, 0.0, first_sign_at_the_grace(p, cx)),
         )
     })
@@ -90,19 +90,15 @@ fn used_the_grace(pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
-/// It ended with code 0 as soon as the signal came: the two seconds that were left were not what it lacked.
+/// It ended by itself within what the hook had left it: it was not killed for want of time.
 fn ended_of_its_own_will(pod: PodIx, cx: &Context<'_>) -> Check {
-    let p = cx.pod(pod);
-    match &p.end {
-        Some(end) if end.code == 0 => match facts::ended_at_signal(pod, SECOND / 2, cx) {
-            Check::Yes(_) => Check::Yes(cx.fact(
-                "ended_at_once",
-                pod,
-                Some(end.at),
-                "it ended with code 0 as soon as its signal came",
-            )),
-            other => other,
-        },
+    match &cx.pod(pod).end {
+        Some(end) if end.code != 137 => Check::Yes(cx.fact(
+            "ended_by_itself",
+            pod,
+            Some(end.at),
+            format!("it was not killed: it ended with {}", end.words()),
+        )),
         _ => Check::No(String::new()),
     }
 }

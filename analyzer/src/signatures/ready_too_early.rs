@@ -5,10 +5,10 @@ use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature};
 use crate::advice;
 use crate::analysis::Advice;
-use crate::context::Context;
+use crate::context::{Context, general};
 use crate::timeline::{PodIx, Voice};
 use crate::traffic::{Kind, down_at, starts};
-use crate::words::span;
+use crate::words::{count, span};
 
 const NAME: &str = "ready_too_early";
 
@@ -42,6 +42,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .weigh(1.0, 0.0, no_probe(p, cx))
                 .weigh(2.5, 0.0, listens_after(case, p, cx))
                 .weigh(1.5, 0.0, refused_alone(case, p, cx))
+                .weigh(2.5, 0.0, refused_at_first(case, cx))
                 .weigh(2.5, 0.0, always_beside_a_new_pod(case, p, cx))
                 .forbid(answered_so_before(case, cx))
                 .forbid(proved_listening(case, p, cx))
@@ -170,14 +171,22 @@ fn refused_alone(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
-/// Every refusal of the run lies between the Ready of a new pod and its listener: an old pod's would not keep to that.
+/// Every refusal of the rollout lies between the Ready of a new pod and its listener: an old pod's would not keep to
+/// that.
 fn always_beside_a_new_pod(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let refused = || {
         let all = cx.traffic.failures.iter();
-        all.filter(|f| f.kind == Kind::Refused)
+        let start = cx.timeline.rollout.start;
+        all.filter(move |f| f.kind == Kind::Refused && start.is_none_or(|s| s <= f.at))
     };
     let n = refused().count();
-    let beside = refused().all(|f| f.suspects.iter().any(|p| starts(cx.pod(*p), f.at)));
+    // Where nothing else was answered meanwhile, no pod could have shown that it listened.
+    let others = cx.traffic.requests.iter().any(|r| {
+        (!r.reused || !cx.traffic.pinned)
+            && !r.outcome.is_failure()
+            && (case.first(cx)..case.last(cx)).contains(&r.dispatched.unwrap_or(r.scheduled))
+    });
+    let beside = others && refused().all(|f| f.suspects.iter().any(|p| starts(cx.pod(*p), f.at)));
     Check::when(
         case.kind == Kind::Refused && n >= 5 && beside,
         || {
@@ -185,11 +194,26 @@ fn always_beside_a_new_pod(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Che
                 "always_beside_a_new_pod",
                 pod,
                 None,
-                format!("each of the {n} refusals of the run came while a new pod was Ready and did not listen yet"),
+                format!("each of the {n} refusals of the rollout came while a new pod was Ready and did not listen yet"),
             )
         },
         "",
     )
+}
+
+/// Before the rollout, pods of the workload refused for a while although they were Ready.
+fn refused_at_first(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    match cx.baseline.refused_at_first() {
+        Some((n, last)) if case.kind == Kind::Refused => Check::Yes(general(
+            "refused_when_it_had_started",
+            Some(last),
+            format!(
+                "{} refused before the rollout too, at the beginning, while nothing was down: pods of this workload are Ready before they listen",
+                count(n, "connection")
+            ),
+        )),
+        _ => Check::No(String::new()),
+    }
 }
 
 fn no_probe(pod: PodIx, cx: &Context<'_>) -> Check {

@@ -35,7 +35,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .require(2.5, not_early(p, cx))
                 .oppose(3.0, early_close::template_closes(p, cx))
                 .oppose(2.5, another_was_down(case, p, cx))
-                .oppose(3.0, quiet_since_its_end(case, p, cx))
+                .oppose_by(quiet_since_its_end(case, p, cx))
                 .oppose(2.0, super::no_endpoints::empty_of_late(case, cx))
                 .weigh(1.0, 0.0, long_after(case, p, cx)),
         )
@@ -77,6 +77,16 @@ fn not_early(pod: PodIx, cx: &Context<'_>) -> Check {
     let (Some(drain), Some(end)) = (cx.drain(pod), p.end_at()) else {
         return Check::No(format!("{} was not being deleted", p.name));
     };
+    let closed = facts::logged_close(pod, cx);
+    if let Some(closed) = closed
+        && closed.nanos_since(drain.signal.hi) < WAITED
+    {
+        return Check::No(format!(
+            "{} closed its listener {} after its signal, by its log",
+            p.name,
+            span(closed.nanos_since(drain.signal_at).max(0))
+        ));
+    }
     let lived = end.lo.nanos_since(drain.signal.hi);
     let to_deadline = matches!(
         drain.ended,
@@ -121,10 +131,10 @@ fn another_was_down(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
-fn quiet_since_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+fn quiet_since_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> (f64, Check) {
     match cx.pod(pod).end_at() {
         Some(end) => facts::quiet_since(case, pod, end.hi, cx),
-        None => Check::No(String::new()),
+        None => (0.0, Check::No(String::new())),
     }
 }
 

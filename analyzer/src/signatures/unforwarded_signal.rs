@@ -64,7 +64,7 @@ fn half_forwarded(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .weigh(3.0 * share, 2.0 * share, wrapper_lines(pod, cx))
         .weigh(0.5, 1.5, not_zero(pod, cx))
         .weigh(2.0 * share, 0.0, wrapper_ended(pod, cx))
-        .oppose(3.0, quiet_since_its_end(case, pod, cx))
+        .oppose_by(quiet_since_its_end(case, pod, cx))
 }
 
 /// It stayed ready although a failing probe would have shown.
@@ -144,10 +144,10 @@ pub(super) fn wrapper_spoke(pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
-fn quiet_since_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+fn quiet_since_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> (f64, Check) {
     match cx.pod(pod).end_at() {
         Some(end) => facts::quiet_since(case, pod, end.hi, cx),
-        None => Check::No(String::new()),
+        None => (0.0, Check::No(String::new())),
     }
 }
 

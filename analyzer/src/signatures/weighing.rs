@@ -87,6 +87,11 @@ impl Hypothesis {
         self
     }
 
+    /// Evidence that speaks against it with a weight of its own.
+    pub(crate) fn oppose_by(self, (weight, check): (f64, Check)) -> Self {
+        self.oppose(weight, check)
+    }
+
     /// Evidence with which it cannot be.
     pub(crate) fn forbid(mut self, check: Check) -> Self {
         if let Check::Yes(fact) = check {

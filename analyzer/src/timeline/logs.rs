@@ -25,6 +25,8 @@ pub(crate) enum Voice {
     Shutdown,
     /// The application, of a shutdown that it cut short.
     Forced,
+    /// The application, or its runtime, of an error that ends it.
+    Crashed,
     /// The application: its listener is up.
     Listening,
     /// npm, yarn or pnpm, of its child's end.
@@ -93,7 +95,27 @@ impl LogBook {
     }
 }
 
+impl LogLine {
+    /// Says that the listener takes no new connection from then on.
+    fn closes_listener(&self) -> bool {
+        let of = |text: &str| {
+            let text = text.to_lowercase();
+            LISTENER_CLOSED.iter().any(|w| text.contains(w))
+        };
+        match &self.voice {
+            Voice::Mark(name) => of(name) || of(&self.text),
+            Voice::Shutdown => of(&self.text),
+            _ => false,
+        }
+    }
+}
+
 impl PodLog {
+    /// When the log says, from `from` on, that the listener was closed.
+    pub(crate) fn listener_closed(&self, from: RunOffset) -> Option<RunOffset> {
+        self.since(from).find(|l| l.closes_listener()).map(|l| l.at)
+    }
+
     /// Lines with a meaning from `from` on.
     pub(crate) fn since(&self, from: RunOffset) -> impl Iterator<Item = &LogLine> {
         self.said.iter().filter(move |l| l.at >= from)
@@ -152,7 +174,9 @@ fn voice(line: &str, marks: &[(String, Regex)], pod: &str, own_names: &[String])
         text = text.replace(name, "");
     }
     let has = |words: &[&str]| words.iter().any(|w| text.contains(w));
-    if has(&FORCED) {
+    if has(&CRASHED) {
+        Some(Voice::Crashed)
+    } else if has(&FORCED) {
         Some(Voice::Forced)
     } else if has(&SHUTDOWN) {
         Some(Voice::Shutdown)
@@ -185,6 +209,33 @@ fn of_shell(text: &str) -> bool {
         .any(|p| text.starts_with(p))
         || matches!(text, "terminated" | "killed")
 }
+
+const CRASHED: [&str; 12] = [
+    "uncaught",
+    "unhandled rejection",
+    "unhandled_rejection",
+    "unhandled exception",
+    "unhandled_exception",
+    "unhandledrejection",
+    "panicked at",
+    "panic:",
+    "fatal error",
+    "segmentation fault",
+    "traceback (most recent",
+    "outofmemoryerror",
+];
+
+const LISTENER_CLOSED: [&str; 9] = [
+    "listener clos",
+    "listener_clos",
+    "listener-clos",
+    "listening socket closed",
+    "server closed",
+    "server_closed",
+    "server-closed",
+    "stopped accepting",
+    "stopped listening",
+];
 
 const FORCED: [&str; 8] = [
     "forced",
@@ -281,6 +332,37 @@ mod tests {
             heard("shutdown timeout exceeded, exiting"),
             Some(Voice::Forced)
         );
+    }
+
+    #[test]
+    fn an_error_that_ends_the_process_is_told_from_a_shutdown() {
+        for line in [
+            r#"{"ev":"uncaught_exception","inflight":3}"#,
+            "thread 'main' panicked at src/main.rs:3:5",
+            "Unhandled Rejection at: Promise, shutting down",
+        ] {
+            assert_eq!(heard(line), Some(Voice::Crashed), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_log_says_when_the_listener_was_closed() {
+        let said = |text: &str| LogLine {
+            at: RunOffset::from_millis(7),
+            voice: heard(text).unwrap(),
+            text: text.to_owned(),
+        };
+        let log = PodLog {
+            lines: 2,
+            said: vec![said("received SIGTERM"), said("listener closed")],
+        };
+        let start = RunOffset::ZERO;
+        assert_eq!(log.listener_closed(start), Some(RunOffset::from_millis(7)));
+        let silent = PodLog {
+            lines: 1,
+            said: vec![said("closing the server: shutting down")],
+        };
+        assert_eq!(silent.listener_closed(start), None);
     }
 
     #[test]

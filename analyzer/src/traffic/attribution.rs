@@ -16,6 +16,9 @@ use super::suspects;
 use crate::ordered::Ordered;
 use crate::timeline::{LogBook, PodIx, Timeline};
 
+/// A balancer's word of a refusal takes no longer than this, ns: 0.35 s was seen on a busy host.
+const SLOW: i64 = 500_000_000;
+
 /// How a request's pod is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
@@ -87,7 +90,7 @@ impl<'a> Traffic<'a> {
             pinned,
             pods_named,
         };
-        traffic.failures = traffic.find_failures(&known);
+        traffic.failures = traffic.find_failures(&known, timeline);
         for (i, f) in traffic.failures.iter().enumerate() {
             if let Some(pod) = f.pod {
                 traffic.pods.entry(pod).or_default().failures.push(i);
@@ -97,7 +100,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// Failures with the pods that are certain, in order of the moment at which they failed.
-    fn find_failures(&self, known: &[(Option<PodIx>, How)]) -> Vec<Failure> {
+    fn find_failures(&self, known: &[(Option<PodIx>, How)], timeline: &Timeline) -> Vec<Failure> {
         let mut failures: Vec<Failure> = self
             .requests
             .iter()
@@ -106,6 +109,13 @@ impl<'a> Traffic<'a> {
             .filter_map(|(i, r)| {
                 let mut f = Failure::of(i, r, Kind::of(r, self.pods_named))?;
                 (f.pod, f.how) = known[i];
+                if r.status.is_some() && !self.pinned && slowly_refused(&f, timeline) {
+                    f = Failure {
+                        pod: f.pod,
+                        how: f.how,
+                        ..Failure::of(i, r, Kind::Refused)?
+                    };
+                }
                 Some(f)
             })
             .collect();
@@ -139,6 +149,16 @@ impl<'a> Traffic<'a> {
     pub(crate) fn request(&self, failure: &Failure) -> &'a RequestRecord {
         self.requests[failure.request]
     }
+}
+
+/// A balancer's error that took its time, but not long, while no container ended: a refusal on a busy host.
+fn slowly_refused(f: &Failure, timeline: &Timeline) -> bool {
+    f.kind == Kind::Cut
+        && f.age() < SLOW
+        && !timeline
+            .pods
+            .iter()
+            .any(|p| p.ends().any(|e| e.explains_cut_at(f.at)))
 }
 
 fn survived_idle(requests: &[&RequestRecord]) -> Vec<i64> {

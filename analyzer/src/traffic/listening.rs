@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rollscope_records::RunOffset;
 
 use super::attribution::Traffic;
+use super::routes::Routes;
 use crate::timeline::{Deletion, LogBook, Pod, PodIx, Timeline, Voice};
 
 const SECOND: i64 = 1_000_000_000;
@@ -17,6 +18,7 @@ pub(crate) struct Listening {
     accepts: BTreeMap<String, i64>,
     /// For how long after its deletion a pod is thought to be routed to, ns; `None` where nothing tells.
     routed_for: Option<i64>,
+    routes: Routes,
 }
 
 impl Listening {
@@ -33,10 +35,15 @@ impl Listening {
             *longest = after.max(*longest);
         }
         let routed_for = accepts.values().copied().max().filter(|n| *n > 0);
+        // Behind a balancer requests travel on connections that it keeps: an answer proves no open listener.
+        if !traffic.pinned {
+            accepts.clear();
+        }
         Self {
             since,
             accepts,
             routed_for,
+            routes: Routes::of(traffic, timeline, logs),
         }
     }
 
@@ -57,10 +64,15 @@ impl Listening {
         self.since[pod.0].is_some_and(|s| s <= t)
     }
 
+    /// Whether a leaving pod can have refused at `t`: it was still routed to, and not open by its log.
+    pub(crate) fn can_refuse(&self, ix: PodIx, pod: &Pod, t: RunOffset) -> bool {
+        !self.routes.over(ix, t) && !self.routes.open_by_log(ix, pod, t)
+    }
+
     /// Whether a leaving pod can be thought to have closed at `t`: it had ended, or its hook was over and pods of its
     /// template do not go on accepting for as long.
-    pub(crate) fn may_have_closed(&self, pod: &Pod, d: &Deletion, t: RunOffset) -> bool {
-        if pod.end_at().is_some_and(|e| e.lo <= t) {
+    pub(crate) fn may_have_closed(&self, ix: PodIx, pod: &Pod, d: &Deletion, t: RunOffset) -> bool {
+        if pod.end_at().is_some_and(|e| e.lo <= t) || self.routes.closed_by_log(ix, t) {
             return true;
         }
         let hook = pod

@@ -5,6 +5,7 @@ mod failure;
 mod kind;
 mod listening;
 mod pod_traffic;
+mod routes;
 mod sharpen;
 mod suspects;
 

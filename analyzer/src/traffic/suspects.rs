@@ -163,8 +163,9 @@ fn leaving(
         .terminating()
         .filter(|(_, p, d)| routed_while_leaving(p, d.seen, t, most))
         .filter(|(ix, ..)| open_after(traffic, *ix, t).is_none())
+        .filter(|(ix, p, _)| listening.can_refuse(*ix, p, t))
         .map(|(ix, p, d)| {
-            let closed = listening.may_have_closed(p, d, t);
+            let closed = listening.may_have_closed(ix, p, d, t);
             ((closed, d.seen <= t, d.seen), ix)
         })
         .collect();
@@ -270,13 +271,20 @@ fn cutting(f: &Failure, timeline: &Timeline) -> Vec<PodIx> {
     if let Some((_, ix)) = ended {
         return vec![ix];
     }
-    timeline
+    let leaving = timeline
         .terminating()
         .filter(|(_, p, d)| {
             d.seen.plus_nanos(-BEFORE_SEEN) <= f.at && p.end_at().is_none_or(|e| f.at <= e.hi)
         })
-        .map(|(ix, _, d)| (d.seen, ix))
+        .map(|(ix, _, d)| (d.seen, ix));
+    // A container that the kubelet kills for its probe may end after the last thing that was observed.
+    let killed = timeline.indices().filter_map(|ix| {
+        let kill = timeline.pod(ix).killed_by_probe(f.at)?;
+        Some((kill, ix))
+    });
+    leaving
         .max()
+        .or_else(|| killed.max())
         .map(|(_, ix)| ix)
         .into_iter()
         .collect()
