@@ -31,8 +31,8 @@ pub(super) fn weigh(
         Some(
             Hypothesis::of(name, None)
                 .on(p)
-                .require(2.5, fits(cx, p, end))
-                .require(2.5, explains(case, p, end, cx))
+                .require(3.0, fits(cx, p, end))
+                .require(3.0, explains(case, p, end, cx))
                 .oppose_by(facts::quiet_since(case, p, end.at.hi, cx)),
         )
     })

@@ -16,6 +16,10 @@ pub(super) const SECOND: i64 = 1000 * MS;
 /// A deletion takes effect this much before its watch event arrives, ns.
 pub(super) const BEFORE_SEEN: i64 = 150 * MS;
 
+/// That a pod would have refused is certain with this much for it, nats: then only the number of such pods and what
+/// speaks against it tell the causes apart.
+const CERTAIN: f64 = 6.5;
+
 /// What a silence before the failures counts at most, nats.
 const QUIET_AT_MOST: f64 = 4.0;
 
@@ -388,7 +392,14 @@ pub(super) fn best(
     case: &Case<'_>,
     weigh: impl Fn(PodIx) -> Option<super::Hypothesis>,
 ) -> Option<super::Hypothesis> {
-    let all: Vec<super::Hypothesis> = case.suspects.iter().filter_map(|p| weigh(*p)).collect();
+    let spread = matches!(case.kind, Kind::Refused | Kind::Vanished);
+    let most = if spread { CERTAIN } else { f64::INFINITY };
+    let all: Vec<super::Hypothesis> = case
+        .suspects
+        .iter()
+        .filter_map(|p| weigh(*p))
+        .map(|h| h.saturated(most))
+        .collect();
     let best_possible = all.iter().filter(|h| h.possible()).fold(
         None::<&super::Hypothesis>,
         |best, h| match best {
@@ -403,7 +414,6 @@ pub(super) fn best(
         .iter()
         .filter(|h| h.possible() && h.score > best.score - 1.0)
         .count();
-    let spread = matches!(case.kind, Kind::Refused | Kind::Vanished);
     let shares = if spread { (alike as f64).ln() } else { 0.0 };
     Some(super::Hypothesis {
         score: best.score + shares,

@@ -6,7 +6,7 @@ use crate::advice;
 use crate::analysis::Advice;
 use crate::context::Context;
 use crate::timeline::PodIx;
-use crate::traffic::Kind;
+use crate::traffic::{Kind, down_at};
 use crate::words::span;
 
 const NAME: &str = "liveness_kill";
@@ -57,10 +57,20 @@ fn said_by_event(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Option<Hypoth
         return None;
     }
     let known = case.failures(cx).any(|f| f.pod == Some(pod));
-    Some(Hypothesis::of(NAME, None).on(pod).require(
-        if known { 5.0 } else { 4.0 },
-        facts::killed_by_probe(case, pod, cx),
-    ))
+    let was_down = Check::when(
+        case.kind != Kind::Cut && down_at(cx.pod(pod), case.first(cx)).is_some(),
+        || cx.fact("container_down", pod, None, "its container was down then"),
+        "",
+    );
+    Some(
+        Hypothesis::of(NAME, None)
+            .on(pod)
+            .require(
+                if known { 5.0 } else { 4.0 },
+                facts::killed_by_probe(case, pod, cx),
+            )
+            .weigh(2.0, 0.0, was_down),
+    )
 }
 
 fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {

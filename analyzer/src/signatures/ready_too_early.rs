@@ -46,8 +46,8 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .weigh(2.5, 0.0, always_beside_a_new_pod(case, p, cx))
                 .forbid(answered_so_before(case, cx))
                 .forbid(proved_listening(case, p, cx))
-                .oppose(1.5, old_pod_leaving(case, p, cx))
-                .oppose(2.0, old_pod_ended(case, p, cx)),
+                .oppose(1.0, old_pod_leaving(case, p, cx))
+                .oppose(1.0, old_pod_ended(case, p, cx)),
         )
     })
     .into_iter()

@@ -20,6 +20,8 @@ pub(crate) struct Hypothesis {
     pub(crate) detail: Option<&'static str>,
     /// The log of its odds, in nats, up to a constant that all hypotheses share.
     pub(crate) score: f64,
+    /// The part of it that speaks for the cause.
+    pub(crate) plus: f64,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) against: Vec<Evidence>,
     /// Why it cannot be, when it cannot.
@@ -34,6 +36,7 @@ impl Hypothesis {
             cause,
             detail,
             score: 0.0,
+            plus: 0.0,
             evidence: Vec::new(),
             against: Vec::new(),
             ruled_out: None,
@@ -50,7 +53,7 @@ impl Hypothesis {
     pub(crate) fn require(mut self, weight: f64, check: Check) -> Self {
         match check {
             Check::Yes(fact) => {
-                self.score += weight;
+                self.support(weight);
                 self.evidence.push(fact);
             }
             Check::No(why) => self.rule_out(why),
@@ -63,7 +66,7 @@ impl Hypothesis {
     pub(crate) fn weigh(mut self, yes: f64, no: f64, check: Check) -> Self {
         match check {
             Check::Yes(fact) => {
-                self.score += yes;
+                self.support(yes);
                 self.evidence.push(fact);
             }
             Check::No(why) => {
@@ -100,8 +103,20 @@ impl Hypothesis {
         self
     }
 
+    /// What speaks for it counts `most` at most: more cannot be certain.
+    pub(crate) fn saturated(mut self, most: f64) -> Self {
+        self.score -= (self.plus - most).max(0.0);
+        self.plus = self.plus.min(most);
+        self
+    }
+
     pub(crate) fn possible(&self) -> bool {
         self.ruled_out.is_none()
+    }
+
+    fn support(&mut self, weight: f64) {
+        self.score += weight;
+        self.plus += weight;
     }
 
     fn rule_out(&mut self, why: String) {

@@ -349,7 +349,7 @@ mod tests {
     fn a_log_says_when_the_listener_was_closed() {
         let said = |text: &str| LogLine {
             at: RunOffset::from_millis(7),
-            voice: heard(text).unwrap(),
+            voice: heard(text).expect("a line with a meaning"),
             text: text.to_owned(),
         };
         let log = PodLog {
