@@ -138,9 +138,9 @@ pub struct RequestCounts {
     pub ok: u64,
     /// Everything else that was sent and ended.
     pub failed: u64,
-    /// Unfinished when the tool was interrupted.
+    /// Unfinished by our own doing: the tool was interrupted, or the scenario says so (`abort_after`).
     pub aborted: u64,
-    /// Failed with a status.
+    /// Failed with a status, or with a body that the scenario does not expect.
     pub non_2xx: u64,
     /// Failed on the wire before a response was complete (without truncated bodies).
     pub transport: u64,

@@ -18,8 +18,8 @@ pub(crate) fn counts(requests: &[&RequestRecord]) -> RequestCounts {
                 continue;
             }
             Outcome::Ok => c.ok += 1,
-            Outcome::Aborted => c.aborted += 1,
-            Outcome::Status => c.non_2xx += 1,
+            o if o.is_own_doing() => c.aborted += 1,
+            Outcome::Status | Outcome::BodyMismatch => c.non_2xx += 1,
             o if o.is_truncated() => c.truncated += 1,
             _ => c.transport += 1,
         }

@@ -70,6 +70,7 @@ impl Scene {
             log_marks: std::collections::BTreeMap::new(),
             requests: Vec::new(),
             rate_per_second: 20.0,
+            rate_shape: None,
             scenario: Value::Null,
             warnings: Vec::new(),
             end: Some(RunEnd {

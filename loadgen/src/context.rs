@@ -37,18 +37,8 @@ impl Context {
     pub(crate) fn new_link(&self, lane: Lane, address: SocketAddr) -> Rc<Link> {
         let id = self.next_connection.get();
         self.next_connection.set(id + 1);
-        let record = ConnectionRecord {
-            id,
-            lane,
-            started: self.clock.now(),
-            established: None,
-            closed: None,
-            closed_by: None,
-            closed_idle: false,
-            requests: 0,
-            local_port: None,
-            peer: Some(address.to_string()),
-        };
+        let mut record = ConnectionRecord::attempt(id, lane, self.clock.now());
+        record.peer = Some(address.to_string());
         let sink = Arc::clone(&self.sink);
         let tally = Rc::clone(&self.tally);
         let link = Link::new(record, self.tls.is_some(), self.clock, sink, tally);

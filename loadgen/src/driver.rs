@@ -196,6 +196,8 @@ impl Driver {
             max_in_flight: self.counters.max_in_flight(),
             from: progress.from,
             to: self.due(progress, progress.next.saturating_sub(1)),
+            tolerance_us: Some(0),
+            threads: 1,
         }
     }
 }

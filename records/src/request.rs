@@ -12,17 +12,20 @@ pub enum Lane {
     New,
     /// A connection of the keep-alive pool.
     Reused,
+    /// A stream on a shared HTTP/2 connection.
+    Http2,
 }
 
 impl Lane {
     /// Every lane.
-    pub const ALL: [Self; 2] = [Self::New, Self::Reused];
+    pub const ALL: [Self; 3] = [Self::New, Self::Reused, Self::Http2];
 
     /// The lane's name in recordings and reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::New => "new",
             Self::Reused => "reused",
+            Self::Http2 => "http2",
         }
     }
 }
@@ -73,11 +76,17 @@ pub enum Outcome {
     Goaway,
     /// HTTP/2 REFUSED_STREAM.
     RefusedStream,
+    /// HTTP/2 RST_STREAM with another code.
+    StreamReset,
+    /// A complete response with an expected status whose body is not what the scenario expects.
+    BodyMismatch,
+    /// The client gave up in mid-answer, as the scenario told it to (`abort_after`).
+    GaveUp,
 }
 
 impl Outcome {
     /// Every outcome, in the order of the definition.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::Ok,
         Self::Status,
         Self::Dropped,
@@ -99,6 +108,9 @@ impl Outcome {
         Self::Protocol,
         Self::Goaway,
         Self::RefusedStream,
+        Self::StreamReset,
+        Self::BodyMismatch,
+        Self::GaveUp,
     ];
 
     /// The outcome's name in recordings and reports.
@@ -125,6 +137,9 @@ impl Outcome {
             Self::Protocol => "protocol",
             Self::Goaway => "goaway",
             Self::RefusedStream => "refused_stream",
+            Self::StreamReset => "stream_reset",
+            Self::BodyMismatch => "body_mismatch",
+            Self::GaveUp => "gave_up",
         }
     }
 
@@ -133,9 +148,15 @@ impl Outcome {
         Self::ALL.into_iter().find(|o| o.as_str() == name)
     }
 
-    /// Whether the request was sent (or an attempt was made) and failed. `Ok`, `Dropped` and `Aborted` are not failures.
+    /// Whether the request was sent (or an attempt was made) and failed. `Ok`, `Dropped`, and what ended by our own doing
+    /// are not failures.
     pub const fn is_failure(self) -> bool {
-        !matches!(self, Self::Ok | Self::Dropped | Self::Aborted)
+        !matches!(self, Self::Ok | Self::Dropped) && !self.is_own_doing()
+    }
+
+    /// Whether it was sent and left unfinished by our own doing: the tool was interrupted, or the scenario says so.
+    pub const fn is_own_doing(self) -> bool {
+        matches!(self, Self::Aborted | Self::GaveUp)
     }
 
     /// Whether it failed while the connection was being made.
@@ -231,7 +252,7 @@ pub struct RequestRecord {
     pub ended: Option<RunOffset>,
     /// The connection's id, unique in the run.
     pub connection: Option<u64>,
-    /// Requests that the connection had carried before this one.
+    /// Requests that the connection had carried before this one (HTTP/2: that had begun on it).
     pub ordinal: Option<u32>,
     /// Age of the connection when the request was dispatched, ns.
     pub connection_age: Option<i64>,
@@ -251,9 +272,9 @@ pub struct RequestRecord {
     pub phase: Phase,
     /// The operating system's error number, where there was one.
     pub errno: Option<i32>,
-    /// Bytes of the request that were handed to the socket.
+    /// Bytes of the request that were handed to the socket (HTTP/2: of its body, once the request was written).
     pub bytes_sent: u64,
-    /// Bytes of the response that came (head and body).
+    /// Bytes of the response that came (head and body; HTTP/2: of the body).
     pub bytes_received: u64,
     /// Whether the request said `Connection: close`.
     pub close_requested: bool,
@@ -266,6 +287,9 @@ pub struct RequestRecord {
     /// Whether a client that silently re-sends would have hidden this failure: reused connection, replayable method,
     /// no byte of a response.
     pub maskable: bool,
+    /// Why, in words, where the outcome leaves it open: the TLS error, the resolver's, the HTTP/2 code, the body check.
+    #[serde(default)]
+    pub detail: Option<String>,
 }
 
 impl RequestRecord {
@@ -299,6 +323,7 @@ impl RequestRecord {
             pod: None,
             emitted_by: None,
             maskable: false,
+            detail: None,
         }
     }
 }
@@ -313,6 +338,18 @@ pub enum ClosedBy {
     PeerFin,
     /// The peer sent RST.
     PeerReset,
+    /// The peer sent GOAWAY (HTTP/2).
+    PeerGoaway,
+}
+
+impl ClosedBy {
+    /// Every way.
+    pub const ALL: [Self; 4] = [
+        Self::Client,
+        Self::PeerFin,
+        Self::PeerReset,
+        Self::PeerGoaway,
+    ];
 }
 
 /// One connection of the load generator.
@@ -326,6 +363,9 @@ pub struct ConnectionRecord {
     pub started: RunOffset,
     /// When it was established; `None` when it never was.
     pub established: Option<RunOffset>,
+    /// When its TLS handshake was complete; `None` without TLS.
+    #[serde(default)]
+    pub secured: Option<RunOffset>,
     /// When it ended.
     pub closed: Option<RunOffset>,
     /// Who ended it.
@@ -338,4 +378,39 @@ pub struct ConnectionRecord {
     pub local_port: Option<u16>,
     /// The address that we connected to, as `ip:port`.
     pub peer: Option<String>,
+    /// Our address, without the port.
+    #[serde(default)]
+    pub local_ip: Option<String>,
+    /// How long the host's name took to resolve for this connection, ns; `None` where there was nothing to resolve.
+    #[serde(default)]
+    pub resolve_nanos: Option<i64>,
+    /// What the name resolved to for this connection, in the resolver's order, joined by a blank.
+    #[serde(default)]
+    pub resolved: Option<String>,
+    /// Why it could not be made, or how the protocol on it ended (a GOAWAY's code), in words.
+    #[serde(default)]
+    pub detail: Option<String>,
+}
+
+impl ConnectionRecord {
+    /// An attempt that begins.
+    pub const fn attempt(id: u64, lane: Lane, started: RunOffset) -> Self {
+        Self {
+            id,
+            lane,
+            started,
+            established: None,
+            secured: None,
+            closed: None,
+            closed_by: None,
+            closed_idle: false,
+            requests: 0,
+            local_port: None,
+            peer: None,
+            local_ip: None,
+            resolve_nanos: None,
+            resolved: None,
+            detail: None,
+        }
+    }
 }

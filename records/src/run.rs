@@ -33,8 +33,11 @@ pub struct RunRecord {
     /// The requests of the load, by name.
     #[serde(default)]
     pub requests: Vec<RequestFacts>,
-    /// Planned rate, requests per second.
+    /// Planned rate, requests per second; where it changes during the run, the highest.
     pub rate_per_second: f64,
+    /// How the rate goes where it changes during the run, as `100/s for 30s, then 200/s`.
+    #[serde(default)]
+    pub rate_shape: Option<String>,
     /// The scenario, secrets redacted, for the record.
     #[serde(default)]
     pub scenario: Value,
@@ -74,6 +77,14 @@ pub struct GateLimits {
     pub min_rate_permille: u32,
     /// Dropped slots that are still a valid run.
     pub max_dropped: u64,
+    /// Slots that were sent later than this were not sent in time, ns.
+    #[serde(default = "in_time_nanos")]
+    pub in_time_nanos: i64,
+}
+
+/// A quarter of a second: what counts as in time unless the scenario says otherwise.
+const fn in_time_nanos() -> i64 {
+    250_000_000
 }
 
 impl Default for GateLimits {
@@ -83,6 +94,7 @@ impl Default for GateLimits {
             assertions_fail: false,
             min_rate_permille: 990,
             max_dropped: 0,
+            in_time_nanos: in_time_nanos(),
         }
     }
 }
@@ -148,6 +160,13 @@ pub struct GeneratorRecord {
     pub from: RunOffset,
     /// When the last slot was due.
     pub to: RunOffset,
+    /// Slots that are due within this time go together, microseconds: what lateness was accepted to save wake-ups.
+    /// `None` in recordings that are older than this.
+    #[serde(default)]
+    pub tolerance_us: Option<u64>,
+    /// Threads that sent, each with a runtime and connections of its own; 0 where that was not recorded.
+    #[serde(default)]
+    pub threads: u32,
 }
 
 /// Quantiles of the dispatch lateness, microseconds.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use polars::prelude::{ParquetReader, SerReader};
 use proptest::prelude::*;
 use rollscope_records::{
     EndKind, FORMAT_VERSION, GateLimits, Lane, LogRecord, LogSource, ObjectKind, Outcome, Phase,
@@ -31,6 +32,7 @@ fn run() -> RunRecord {
         log_marks: Default::default(),
         requests: vec![],
         rate_per_second: 100.0,
+        rate_shape: None,
         scenario: serde_json::Value::Null,
         warnings: vec![],
         end: None,
@@ -235,6 +237,75 @@ fn every_file_that_is_missing_or_changed_after_the_run_is_told() {
         }
         fs::write(&file, &whole).unwrap();
     }
+}
+
+#[test]
+fn rows_that_came_in_the_order_of_their_ends_are_stored_in_that_of_their_schedule() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("a.rollscope");
+    let writer = RecordingWriter::create(&dir, &run()).unwrap();
+    // More than a row group, in batches, some rows thousands of places late.
+    let rows = 100_000;
+    let mut order: Vec<u64> = (0..rows).collect();
+    order.sort_by_key(|seq| {
+        seq + if seq.is_multiple_of(97) {
+            20_000
+        } else {
+            seq % 50
+        }
+    });
+    for batch in order.chunks(1_000) {
+        let batch: Vec<_> = batch.iter().map(|seq| request(*seq)).collect();
+        batch.into_iter().for_each(|r| writer.request(r));
+    }
+    writer.finish(None, &run()).unwrap();
+    let parquet = fs::read(dir.join("requests.parquet")).unwrap();
+    let frame = ParquetReader::new(std::io::Cursor::new(parquet))
+        .finish()
+        .unwrap();
+    let seqs: Vec<_> = frame
+        .column("seq")
+        .unwrap()
+        .u64()
+        .unwrap()
+        .iter()
+        .flatten()
+        .collect();
+    assert!(seqs.into_iter().eq(0..rows));
+    assert_eq!(writer.lost(), 0);
+}
+
+#[test]
+fn a_load_that_is_too_fast_for_the_disk_loses_records_and_counts_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("a.rollscope");
+    let writer = RecordingWriter::create(&dir, &run()).unwrap();
+    let batch: Vec<_> = (0..1_000).map(request).collect();
+    let mut sent = 0;
+    while writer.lost() == 0 {
+        writer.batch(batch.clone(), Vec::new());
+        sent += batch.len() as u64;
+        assert!(sent < 100_000_000, "the disk is never too slow");
+    }
+    writer.finish(None, &run()).unwrap();
+    let kept = Recording::open(&dir).unwrap().requests.len() as u64;
+    assert_eq!(kept + writer.lost(), sent);
+}
+
+#[test]
+fn what_a_peer_said_is_recorded_without_the_secrets_that_the_run_knows() {
+    let dir = tempfile::tempdir().unwrap();
+    let secrets = vec!["open-sesame".to_owned()];
+    let writer = RecordingWriter::create_without(secrets, dir.path(), &run()).unwrap();
+    let mut echoed = request(0);
+    echoed.pod = Some("web-open-sesame".to_owned());
+    echoed.emitted_by = Some("via=open-sesame".to_owned());
+    echoed.detail = Some("open-sesame".to_owned());
+    writer.batch(vec![echoed], Vec::new());
+    writer.finish(None, &run()).unwrap();
+    let read = Recording::open(dir.path()).unwrap();
+    let shown = format!("{:?}", read.requests);
+    assert!(!shown.contains("open-sesame"), "{shown}");
 }
 
 #[test]

@@ -50,8 +50,8 @@ impl Kind {
     pub(crate) const fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Ok => Self::Ok,
-            Outcome::Status => Self::Status,
-            Outcome::Dropped | Outcome::Aborted => Self::NotSent,
+            Outcome::Status | Outcome::BodyMismatch => Self::Status,
+            Outcome::Dropped | Outcome::Aborted | Outcome::GaveUp => Self::NotSent,
             Outcome::DeadlineExceeded | Outcome::Protocol => Self::Other,
             o if o.is_truncated() => Self::Truncated,
             o if o.is_connect_failure() => Self::Connect,

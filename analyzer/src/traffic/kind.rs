@@ -48,7 +48,8 @@ impl Kind {
             | Outcome::TruncatedBody
             | Outcome::ResetInBody
             | Outcome::WriteFailed
-            | Outcome::ClosedBeforeSend => Self::Cut,
+            | Outcome::ClosedBeforeSend
+            | Outcome::StreamReset => Self::Cut,
             Outcome::Dns | Outcome::ConnectLocal => Self::Local,
             Outcome::DeadlineExceeded => Self::Deadline,
             Outcome::Status => Self::of_status(r, pods_named),
@@ -58,7 +59,9 @@ impl Kind {
             | Outcome::RefusedStream
             | Outcome::Ok
             | Outcome::Dropped
-            | Outcome::Aborted => Self::Other,
+            | Outcome::BodyMismatch
+            | Outcome::Aborted
+            | Outcome::GaveUp => Self::Other,
         }
     }
 

@@ -6,9 +6,6 @@ use super::Grounds;
 use crate::analysis::StageReport;
 use crate::words::{count, span};
 
-/// A slot that was sent later than this was not sent in time, ns.
-const IN_TIME: i64 = 250_000_000;
-
 /// Every reason, in words; none for a valid run.
 pub(super) fn reasons(g: &Grounds<'_>) -> Vec<String> {
     let mut all = Vec::new();
@@ -84,7 +81,7 @@ fn load(g: &Grounds<'_>, all: &mut Vec<String>) {
         all.push(format!(
             "the rate was not held: {in_time} of {} were sent within {} of their time, {} in 1000 are needed",
             count(c.planned, "slot"),
-            span(IN_TIME),
+            span(gate.in_time_nanos),
             gate.min_rate_permille
         ));
     }
@@ -106,9 +103,10 @@ fn load(g: &Grounds<'_>, all: &mut Vec<String>) {
 }
 
 fn in_time(g: &Grounds<'_>) -> u64 {
+    let allowed = g.recording.run.gate.in_time_nanos;
     let on_time = g.recording.requests.iter().filter(|r| {
         r.dispatched
-            .is_some_and(|d| d.nanos_since(r.scheduled) <= IN_TIME)
+            .is_some_and(|d| d.nanos_since(r.scheduled) <= allowed)
     });
     on_time.count() as u64
 }

@@ -35,6 +35,7 @@ pub(crate) fn of(
         log_marks: scenario.log_marks.clone(),
         requests: requests.collect(),
         rate_per_second: scenario.load.rate_per_second,
+        rate_shape: None,
         scenario: redacted(scenario),
         warnings,
         end: None,

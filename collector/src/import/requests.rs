@@ -277,16 +277,10 @@ pub(super) fn connections(requests: &[RequestRecord]) -> Vec<ConnectionRecord> {
             continue;
         };
         let connection = connections.entry(id).or_insert_with(|| ConnectionRecord {
-            id,
-            lane: request.lane,
-            started: sent,
             established: request.connected,
-            closed: None,
-            closed_by: None,
-            closed_idle: false,
-            requests: 0,
             local_port: request.local_port,
             peer: request.peer.clone(),
+            ..ConnectionRecord::attempt(id, request.lane, sent)
         });
         connection.requests += 1;
         let closed_by = match request.outcome {

@@ -258,6 +258,7 @@ impl Parts {
             log_marks: Default::default(),
             requests: facts::kinds(requests, self.deadline_nanos()),
             rate_per_second: facts::rate(requests, &self.meta.hits),
+            rate_shape: None,
             scenario: Value::Null,
             warnings: Vec::new(),
             end: Some(RunEnd {

@@ -115,6 +115,7 @@ pub(crate) fn run_record(clock: &RunClock) -> RunRecord {
         log_marks: Default::default(),
         requests: Vec::new(),
         rate_per_second: 0.0,
+        rate_shape: None,
         scenario: Value::Null,
         warnings: Vec::new(),
         end: None,

@@ -106,7 +106,7 @@ async fn drain(mut body: Incoming) -> hyper::Result<()> {
 /// does.
 async fn release(context: &Context, mut connection: Connection, lane: Lane) {
     match lane {
-        Lane::New => connection.close(),
+        Lane::New | Lane::Http2 => connection.close(),
         Lane::Reused => {
             connection.last_response = Some(context.clock.now());
             // The protocol may still have to write the rest of a request that was answered early.

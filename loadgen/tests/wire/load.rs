@@ -231,6 +231,7 @@ fn run_facts(clock: &RunClock) -> RunRecord {
         log_marks: BTreeMap::new(),
         requests: Vec::new(),
         rate_per_second: 300.0,
+        rate_shape: None,
         scenario: Default::default(),
         warnings: Vec::new(),
         end: None,

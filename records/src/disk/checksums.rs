@@ -1,6 +1,8 @@
 //! `checksums.json`: CRC-32 of every file of a recording that has ended, so that damage and changes are noticed.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use super::WriteError;
@@ -11,6 +13,21 @@ pub(crate) const FILE: &str = "checksums.json";
 
 /// Checksums by file name.
 pub(crate) type Checksums = BTreeMap<String, u32>;
+
+/// The CRC-32 of a file of any size.
+fn sum(path: &Path) -> io::Result<u32> {
+    let mut file = File::open(path)?;
+    let mut hasher = crc32fast::Hasher::new();
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(hasher.finalize()),
+            Ok(bytes) => hasher.update(&piece[..bytes]),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
 
 /// Sums up every file that is in `dir` now and writes the list.
 pub(crate) fn write(dir: &Path) -> Result<(), WriteError> {
@@ -25,10 +42,7 @@ pub(crate) fn write(dir: &Path) -> Result<(), WriteError> {
             continue;
         };
         if name != FILE {
-            sums.insert(
-                name.to_owned(),
-                crc32fast::hash(&std::fs::read(&path).map_err(io)?),
-            );
+            sums.insert(name.to_owned(), sum(&path).map_err(io)?);
         }
     }
     super::writer::write_json(&dir.join(FILE), &sums)
@@ -56,8 +70,8 @@ pub(crate) fn check(dir: &Path, run: &RunRecord, losses: &mut Vec<Loss>) -> Chec
         return Checksums::new();
     };
     for (name, sum) in &sums {
-        match std::fs::read(dir.join(name)) {
-            Ok(bytes) if crc32fast::hash(&bytes) == *sum => {}
+        match self::sum(&dir.join(name)) {
+            Ok(found) if found == *sum => {}
             Ok(_) => lose(
                 name,
                 "its checksum is wrong: it was damaged or changed after the run",

@@ -8,10 +8,16 @@ use polars::prelude::*;
 
 use crate::{ClosedBy, ConnectionRecord, Lane, Outcome, Phase, RequestRecord, RunOffset};
 
+/// The order of rows: by time, then by number.
+pub(crate) type Place = (RunOffset, u64);
+
 /// A record that is stored as a row of a columnar file.
 pub(crate) trait Row: Sized {
     /// The file's name without its extension.
     const FILE: &'static str;
+
+    /// Where it stands among the others of its kind.
+    fn place(&self) -> Place;
 
     /// The rows as a frame, a column a field.
     fn to_frame(rows: &[Self]) -> PolarsResult<DataFrame>;
@@ -104,7 +110,7 @@ fn phase(name: &str) -> Option<Phase> {
 }
 
 fn closed_by(name: &str) -> Option<ClosedBy> {
-    [ClosedBy::Client, ClosedBy::PeerFin, ClosedBy::PeerReset]
+    ClosedBy::ALL
         .into_iter()
         .find(|c| closed_by_name(*c) == name)
 }
@@ -114,11 +120,16 @@ const fn closed_by_name(by: ClosedBy) -> &'static str {
         ClosedBy::Client => "client",
         ClosedBy::PeerFin => "peer_fin",
         ClosedBy::PeerReset => "peer_reset",
+        ClosedBy::PeerGoaway => "peer_goaway",
     }
 }
 
 impl Row for RequestRecord {
     const FILE: &'static str = "requests";
+
+    fn place(&self) -> Place {
+        (self.scheduled, self.seq)
+    }
 
     fn to_frame(rows: &[Self]) -> PolarsResult<DataFrame> {
         let columns = vec![
@@ -149,6 +160,7 @@ impl Row for RequestRecord {
             texts("pod", rows, |r| r.pod.as_deref()),
             texts("emitted_by", rows, |r| r.emitted_by.as_deref()),
             bools("maskable", rows, |r| r.maskable),
+            texts("detail", rows, |r| r.detail.as_deref()),
         ];
         DataFrame::new(rows.len(), columns)
     }
@@ -176,6 +188,7 @@ impl Row for RequestRecord {
             c.texts("emitted_by")?,
             c.bools("maskable")?,
         );
+        let detail = c.texts("detail")?;
         (0..frame.height())
             .map(|i| {
                 Ok(Self {
@@ -210,6 +223,7 @@ impl Row for RequestRecord {
                     pod: pod[i].clone(),
                     emitted_by: emitted_by[i].clone(),
                     maskable: maskable[i],
+                    detail: detail[i].clone(),
                 })
             })
             .collect()
@@ -219,18 +233,27 @@ impl Row for RequestRecord {
 impl Row for ConnectionRecord {
     const FILE: &'static str = "connections";
 
+    fn place(&self) -> Place {
+        (self.started, self.id)
+    }
+
     fn to_frame(rows: &[Self]) -> PolarsResult<DataFrame> {
         let columns = vec![
             u64s("id", rows, |r| Some(r.id)),
             texts("lane", rows, |r| Some(r.lane.as_str())),
             i64s("started", rows, |r| Some(r.started.nanos())),
             i64s("established", rows, |r| nanos(r.established)),
+            i64s("secured", rows, |r| nanos(r.secured)),
             i64s("closed", rows, |r| nanos(r.closed)),
             texts("closed_by", rows, |r| r.closed_by.map(closed_by_name)),
             bools("closed_idle", rows, |r| r.closed_idle),
             u32s("requests", rows, |r| Some(r.requests)),
             u32s("local_port", rows, |r| r.local_port.map(u32::from)),
             texts("peer", rows, |r| r.peer.as_deref()),
+            texts("local_ip", rows, |r| r.local_ip.as_deref()),
+            i64s("resolve_nanos", rows, |r| r.resolve_nanos),
+            texts("resolved", rows, |r| r.resolved.as_deref()),
+            texts("detail", rows, |r| r.detail.as_deref()),
         ];
         DataFrame::new(rows.len(), columns)
     }
@@ -245,6 +268,9 @@ impl Row for ConnectionRecord {
             c.u64s("requests")?,
         );
         let (local_port, peer) = (c.u64s("local_port")?, c.texts("peer")?);
+        let (secured, local_ip) = (c.times("secured")?, c.texts("local_ip")?);
+        let (resolve_nanos, resolved) = (c.i64s("resolve_nanos")?, c.texts("resolved")?);
+        let detail = c.texts("detail")?;
         (0..frame.height())
             .map(|i| {
                 Ok(Self {
@@ -252,12 +278,17 @@ impl Row for ConnectionRecord {
                     lane: required(named(lanes[i].as_deref(), lane, "lane")?, "lane", i)?,
                     started: required(started[i], "started", i)?,
                     established: established[i],
+                    secured: secured[i],
                     closed: closed[i],
                     closed_by: named(by[i].as_deref(), closed_by, "closed_by")?,
                     closed_idle: idle[i],
                     requests: requests[i].and_then(|r| u32::try_from(r).ok()).unwrap_or(0),
                     local_port: local_port[i].and_then(|p| u16::try_from(p).ok()),
                     peer: peer[i].clone(),
+                    local_ip: local_ip[i].clone(),
+                    resolve_nanos: resolve_nanos[i],
+                    resolved: resolved[i].clone(),
+                    detail: detail[i].clone(),
                 })
             })
             .collect()
@@ -295,8 +326,8 @@ mod tests {
         fn request()(
             timed in times(),
             (seq, connection, bytes_sent, bytes_received) in any::<(u64, Option<u64>, u64, u64)>(),
-            (name, peer, pod, emitted_by) in
-                any::<(String, Option<String>, Option<String>, Option<String>)>(),
+            (name, peer, pod, emitted_by, detail) in
+                any::<(String, Option<String>, Option<String>, Option<String>, Option<String>)>(),
             (ordinal, local_port, status, errno) in
                 any::<(Option<u32>, Option<u16>, Option<u16>, Option<i32>)>(),
             (reused, close_requested, close_received, maskable) in
@@ -307,7 +338,7 @@ mod tests {
             RequestRecord {
                 seq, lane, name, connection, ordinal, reused, local_port, peer, status, outcome,
                 phase, errno, bytes_sent, bytes_received, close_requested, close_received, pod,
-                emitted_by, maskable, ..timed
+                emitted_by, maskable, detail, ..timed
             }
         }
     }
@@ -315,14 +346,18 @@ mod tests {
     prop_compose! {
         fn connection()(
             (id, requests, local_port, peer) in any::<(u64, u32, Option<u16>, Option<String>)>(),
-            (started, established, closed) in any::<(i64, Option<i64>, Option<i64>)>(),
+            (started, established, closed, secured) in
+                any::<(i64, Option<i64>, Option<i64>, Option<i64>)>(),
+            (local_ip, resolve_nanos, resolved, detail) in
+                any::<(Option<String>, Option<i64>, Option<String>, Option<String>)>(),
             lane in select(&Lane::ALL[..]),
-            by in select(&[None, Some(ClosedBy::Client), Some(ClosedBy::PeerFin), Some(ClosedBy::PeerReset)][..]),
+            by in proptest::option::of(select(&ClosedBy::ALL[..])),
             closed_idle in any::<bool>(),
         ) -> ConnectionRecord {
             ConnectionRecord {
                 id, lane, started: RunOffset(started), established: established.map(RunOffset),
-                closed: closed.map(RunOffset), closed_by: by, closed_idle, requests, local_port, peer,
+                secured: secured.map(RunOffset), closed: closed.map(RunOffset), closed_by: by,
+                closed_idle, requests, local_port, peer, local_ip, resolve_nanos, resolved, detail,
             }
         }
     }
@@ -357,7 +392,10 @@ mod tests {
     fn a_column_that_a_recording_does_not_have_reads_as_nulls() {
         let row = RequestRecord::scheduled(1, Lane::New, "a", RunOffset(5));
         let frame = RequestRecord::to_frame(std::slice::from_ref(&row)).unwrap();
-        let older = frame.drop("pod").unwrap().drop("maskable").unwrap();
+        let mut older = frame;
+        for column in ["pod", "maskable", "detail"] {
+            older = older.drop(column).unwrap();
+        }
         assert_eq!(RequestRecord::from_frame(&older).unwrap(), [row]);
     }
 

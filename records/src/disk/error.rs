@@ -38,16 +38,32 @@ impl WriteError {
 
     /// Writes a file whole or not at all: beside it first, then renamed.
     pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Self> {
+        Self::whole(path, |file| {
+            file.write_all(bytes).map_err(|source| Self::Io {
+                path: path.to_owned(),
+                source,
+            })
+        })
+    }
+
+    /// As [`write_whole`](Self::write_whole), with what `write` puts into the file.
+    pub(crate) fn whole(
+        path: &Path,
+        write: impl FnOnce(&mut File) -> Result<(), Self>,
+    ) -> Result<(), Self> {
+        let io = |source| Self::Io {
+            path: path.to_owned(),
+            source,
+        };
         let beside = path.with_extension("partial");
-        File::create(&beside)
-            .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_data()))
-            .and_then(|()| std::fs::rename(&beside, path))
-            .map_err(|source| {
+        let written = File::create(&beside).map_err(io).and_then(|mut file| {
+            write(&mut file)?;
+            file.sync_data().map_err(io)
+        });
+        written
+            .and_then(|()| std::fs::rename(&beside, path).map_err(io))
+            .inspect_err(|_| {
                 let _ = std::fs::remove_file(&beside);
-                Self::Io {
-                    path: path.to_owned(),
-                    source,
-                }
             })
     }
 }

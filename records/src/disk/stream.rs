@@ -5,14 +5,14 @@
 //! complete batch; a damaged batch is found by its checksum and left out, and the reader says so.
 
 use std::fs::File;
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use polars::prelude::*;
 use polars_arrow::io::ipc::write::{Compression, StreamWriter, WriteOptions};
 
-use super::columns::Row;
+use super::columns::{Place, Row};
 use super::{ReadError, WriteError};
 use crate::Loss;
 
@@ -25,6 +25,8 @@ pub(crate) struct RowStream<R> {
     checksums: File,
     path: PathBuf,
     offset: usize,
+    /// The first place of each batch.
+    firsts: Vec<Place>,
     rows: PhantomData<R>,
 }
 
@@ -37,6 +39,7 @@ impl<R: Row> RowStream<R> {
             checksums: WriteError::create(&path.with_extension("arrows.crc"))?,
             path,
             offset: 0,
+            firsts: Vec::new(),
             rows: PhantomData,
         };
         let (schema, _) = encode::<R>(&[])?;
@@ -46,8 +49,13 @@ impl<R: Row> RowStream<R> {
 
     /// Appends one batch. When this returns, the batch survives the end of this process.
     pub(crate) fn append(&mut self, rows: &[R]) -> Result<(), WriteError> {
+        let Some(first) = rows.iter().map(Row::place).min() else {
+            return Ok(());
+        };
         let (_, batch) = encode(rows)?;
-        self.write(&batch)
+        self.write(&batch)?;
+        self.firsts.push(first);
+        Ok(())
     }
 
     fn write(&mut self, message: &[u8]) -> Result<(), WriteError> {
@@ -63,14 +71,15 @@ impl<R: Row> RowStream<R> {
         Ok(())
     }
 
-    /// Ends the stream, so that ordinary Arrow readers accept it.
-    pub(crate) fn end(mut self) -> Result<(), WriteError> {
+    /// Ends the stream, so that ordinary Arrow readers accept it. Returns the first place of each of its batches.
+    pub(crate) fn end(mut self) -> Result<Vec<Place>, WriteError> {
         self.arrows
             .write_all(&END_OF_STREAM)
             .map_err(|source| WriteError::Io {
                 path: self.path,
                 source,
-            })
+            })?;
+        Ok(self.firsts)
     }
 }
 
@@ -103,54 +112,133 @@ fn schema_length(stream: &[u8]) -> usize {
 
 /// Reads every batch that is whole and undamaged; says in `losses` what is not.
 pub(crate) fn read<R: Row>(dir: &Path, losses: &mut Vec<Loss>) -> Result<Vec<R>, ReadError> {
-    let file = format!("{}.arrows", R::FILE);
-    let path = dir.join(&file);
-    let bytes = std::fs::read(&path).map_err(|source| ReadError::Io { path, source })?;
-    let mut lose = |what: String| {
-        losses.push(Loss {
-            file: file.clone(),
-            what,
-        })
-    };
-    let checksums = std::fs::read_to_string(dir.join(format!("{file}.crc"))).unwrap_or_default();
-    let messages: Vec<_> = checksums.lines().map_while(parse_message).collect();
-    let Some((schema, batches)) = messages.split_first() else {
-        lose("the list of checksums is missing or empty: no batch can be trusted".to_owned());
-        return Ok(Vec::new());
-    };
-    let Some(schema) = schema.undamaged(&bytes) else {
-        lose("the schema at the beginning is damaged: nothing can be read".to_owned());
-        return Ok(Vec::new());
-    };
     let mut rows = Vec::new();
-    for (number, message) in batches.iter().enumerate() {
-        match message.undamaged(&bytes).map(|batch| decode(schema, batch)) {
-            Some(Ok(mut batch)) => rows.append(&mut batch),
-            Some(Err(e)) => lose(format!("batch {number} cannot be decoded: {e}")),
-            None => lose(format!("batch {number} is cut or damaged")),
-        }
+    let mut batches = Batches::<R>::open(dir)?;
+    while let Some(mut batch) = batches.next()? {
+        rows.append(&mut batch);
     }
-    let end = messages.last().map_or(0, |m| m.offset + m.length);
-    let rest = bytes.len().saturating_sub(end);
-    if rest > 0 && bytes.get(end..) != Some(&END_OF_STREAM) {
-        lose(format!(
-            "{rest} bytes at the end belong to no complete batch"
-        ));
-    }
+    losses.append(&mut batches.losses);
     Ok(rows)
 }
 
-struct Message {
-    offset: usize,
-    length: usize,
-    checksum: u32,
+/// Reads the batches of a stream one after the other, so that no more than one of them is in memory.
+pub(crate) struct Batches<R> {
+    arrows: File,
+    path: PathBuf,
+    schema: Vec<u8>,
+    messages: std::vec::IntoIter<Message>,
+    number: usize,
+    /// Where the last batch ends.
+    end: u64,
+    /// What is cut or damaged so far.
+    pub(crate) losses: Vec<Loss>,
+    rows: PhantomData<R>,
 }
 
-impl Message {
-    fn undamaged<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
-        let message = bytes.get(self.offset..self.offset.checked_add(self.length)?)?;
-        (crc32fast::hash(message) == self.checksum).then_some(message)
+impl<R: Row> Batches<R> {
+    /// Opens the stream in `dir`.
+    pub(crate) fn open(dir: &Path) -> Result<Self, ReadError> {
+        let file = format!("{}.arrows", R::FILE);
+        let path = dir.join(&file);
+        let arrows = File::open(&path).map_err(|source| ReadError::Io {
+            path: path.clone(),
+            source,
+        })?;
+        let checksums = std::fs::read_to_string(dir.join(format!("{file}.crc")));
+        let checksums = checksums.unwrap_or_default();
+        let mut messages: Vec<_> = checksums.lines().map_while(parse_message).collect();
+        let end = messages
+            .last()
+            .map_or(0, |m| m.offset.saturating_add(m.length as u64));
+        let mut batches = Self {
+            arrows,
+            path,
+            schema: Vec::new(),
+            messages: Vec::new().into_iter(),
+            number: 0,
+            end,
+            losses: Vec::new(),
+            rows: PhantomData,
+        };
+        if messages.is_empty() {
+            batches.lose("the list of checksums is missing or empty: no batch can be trusted");
+            return Ok(batches);
+        }
+        match batches.undamaged(&messages.remove(0))? {
+            Some(schema) => {
+                batches.schema = schema;
+                batches.messages = messages.into_iter();
+                batches.check_end()?;
+            }
+            None => batches.lose("the schema at the beginning is damaged: nothing can be read"),
+        }
+        Ok(batches)
     }
+
+    /// The rows of the next batch that is whole and undamaged; `None` after the last one.
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<R>>, ReadError> {
+        while let Some(message) = self.messages.next() {
+            let number = self.number;
+            self.number += 1;
+            let batch = self.undamaged(&message)?;
+            match batch.map(|batch| decode(&self.schema, &batch)) {
+                Some(Ok(rows)) => return Ok(Some(rows)),
+                Some(Err(e)) => self.lose(format!("batch {number} cannot be decoded: {e}")),
+                None => self.lose(format!("batch {number} is cut or damaged")),
+            }
+        }
+        Ok(None)
+    }
+
+    fn lose(&mut self, what: impl Into<String>) {
+        self.losses.push(Loss {
+            file: format!("{}.arrows", R::FILE),
+            what: what.into(),
+        });
+    }
+
+    /// The bytes of a message, if they are all there and as they were written.
+    fn undamaged(&mut self, message: &Message) -> Result<Option<Vec<u8>>, ReadError> {
+        let bytes = self.bytes(message.offset, message.length as u64)?;
+        let whole = bytes.len() == message.length && crc32fast::hash(&bytes) == message.checksum;
+        Ok(whole.then_some(bytes))
+    }
+
+    /// Up to `most` bytes from `offset` on.
+    fn bytes(&mut self, offset: u64, most: u64) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = Vec::new();
+        let read = self.arrows.seek(SeekFrom::Start(offset));
+        let read = read.and_then(|_| (&self.arrows).take(most).read_to_end(&mut bytes));
+        read.map_err(|source| ReadError::Io {
+            path: self.path.clone(),
+            source,
+        })?;
+        Ok(bytes)
+    }
+
+    /// What follows the last batch must be the end of the stream, or nothing.
+    fn check_end(&mut self) -> Result<(), ReadError> {
+        let io = |source| ReadError::Io {
+            path: self.path.clone(),
+            source,
+        };
+        let length = self.arrows.metadata().map_err(io)?.len();
+        let rest = length.saturating_sub(self.end);
+        let ended =
+            rest == END_OF_STREAM.len() as u64 && self.bytes(self.end, rest)? == END_OF_STREAM;
+        if rest > 0 && !ended {
+            self.lose(format!(
+                "{rest} bytes at the end belong to no complete batch"
+            ));
+        }
+        Ok(())
+    }
+}
+
+struct Message {
+    offset: u64,
+    length: usize,
+    checksum: u32,
 }
 
 fn parse_message(line: &str) -> Option<Message> {

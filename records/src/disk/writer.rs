@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -10,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::columns::Row;
-use super::stream::{self, RowStream};
-use super::{WriteError, checksums};
+use super::columns::{Place, Row};
+use super::stream::RowStream;
+use super::{WriteError, checksums, parquet};
 use crate::redact::REDACTED;
 use crate::{
     ClockSample, ConnectionRecord, GeneratorRecord, LogRecord, RequestRecord, RunRecord,
@@ -25,10 +26,12 @@ const BATCH: usize = 8192;
 const SECRET: usize = 6;
 /// The longest that a record stays in memory.
 const FLUSH: Duration = Duration::from_millis(250);
+/// Rows of the load that may wait for the disk; more are lost, and counted.
+const MOST_WAITING: usize = 1 << 16;
 
 enum Message {
-    Request(Box<RequestRecord>),
-    Connection(ConnectionRecord),
+    Requests(Vec<RequestRecord>),
+    Connections(Vec<ConnectionRecord>),
     Watch(Box<WatchRecord>),
     Log(LogRecord),
     Stage(StageRecord),
@@ -46,7 +49,10 @@ pub struct RecordingWriter {
 
 struct Shared {
     secrets: Vec<String>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<JoinHandle<Ended>>>,
+    /// Rows that were sent and are not written yet.
+    waiting: AtomicUsize,
+    lost: AtomicU64,
     error: Mutex<Option<WriteError>>,
 }
 
@@ -83,6 +89,8 @@ impl RecordingWriter {
         let shared = Arc::new(Shared {
             secrets: secrets.into_iter().filter(|s| s.len() >= SECRET).collect(),
             thread: Mutex::new(None),
+            waiting: AtomicUsize::new(0),
+            lost: AtomicU64::new(0),
             error: Mutex::new(None),
         });
         let for_thread = Arc::clone(&shared);
@@ -114,12 +122,36 @@ impl RecordingWriter {
 
     /// Records a request.
     pub fn request(&self, record: RequestRecord) {
-        self.send(Message::Request(Box::new(record)));
+        self.shared.waiting.fetch_add(1, Relaxed);
+        self.send(Message::Requests(vec![record]));
     }
 
     /// Records a connection.
     pub fn connection(&self, record: ConnectionRecord) {
-        self.send(Message::Connection(record));
+        self.shared.waiting.fetch_add(1, Relaxed);
+        self.send(Message::Connections(vec![record]));
+    }
+
+    /// Records what a load hands over at once. Where too much of it waits for the disk already, it is lost, and counted
+    /// in [`lost`](Self::lost): a load never waits, and memory has a bound.
+    pub fn batch(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>) {
+        let rows = requests.len() + connections.len();
+        if self.shared.waiting.fetch_add(rows, Relaxed) + rows > MOST_WAITING {
+            self.shared.waiting.fetch_sub(rows, Relaxed);
+            self.shared.lost.fetch_add(rows as u64, Relaxed);
+            return;
+        }
+        if !requests.is_empty() {
+            self.send(Message::Requests(requests));
+        }
+        if !connections.is_empty() {
+            self.send(Message::Connections(connections));
+        }
+    }
+
+    /// Records of requests and connections that were lost because the disk was too slow.
+    pub fn lost(&self) -> u64 {
+        self.shared.lost.load(Relaxed)
     }
 
     /// Records a watch event or a gap.
@@ -129,11 +161,7 @@ impl RecordingWriter {
 
     /// Records a log line, without the secrets that the run knows.
     pub fn log(&self, mut record: LogRecord) {
-        for secret in &self.shared.secrets {
-            if record.line.contains(secret.as_str()) {
-                record.line = record.line.replace(secret.as_str(), REDACTED);
-            }
-        }
+        self.shared.redact(&mut record.line);
         self.send(Message::Log(record));
     }
 
@@ -171,11 +199,11 @@ impl RecordingWriter {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        if let Some(thread) = thread
-            && thread.join().is_err()
-        {
-            return Err(WriteError::WriterGone);
-        }
+        let ended = match thread.map(JoinHandle::join) {
+            Some(Ok(ended)) => ended,
+            Some(Err(_)) => return Err(WriteError::WriterGone),
+            None => Ended::default(),
+        };
         if let Some(generator) = generator {
             write_json(&self.dir.join("generator.json"), generator)?;
         }
@@ -188,40 +216,26 @@ impl RecordingWriter {
             .take()
         {
             Some(error) => Err(error),
-            None => self.replace_streams(),
+            None => self.replace_streams(&ended),
         }
     }
 
-    fn replace_streams(&self) -> Result<(), WriteError> {
-        self.to_parquet::<RequestRecord>(|r| (r.scheduled, r.seq))?;
-        self.to_parquet::<ConnectionRecord>(|c| (c.started, c.id))?;
+    fn replace_streams(&self, ended: &Ended) -> Result<(), WriteError> {
+        parquet::from_stream::<RequestRecord>(&self.dir, &ended.requests)?;
+        parquet::from_stream::<ConnectionRecord>(&self.dir, &ended.connections)?;
         for name in [RequestRecord::FILE, ConnectionRecord::FILE] {
             let _ = std::fs::remove_file(self.dir.join(format!("{name}.arrows")));
             let _ = std::fs::remove_file(self.dir.join(format!("{name}.arrows.crc")));
         }
         checksums::write(&self.dir)
     }
+}
 
-    fn to_parquet<R: Row>(
-        &self,
-        order: impl Fn(&R) -> (crate::RunOffset, u64),
-    ) -> Result<(), WriteError> {
-        let mut losses = Vec::new();
-        let mut rows: Vec<R> =
-            stream::read(&self.dir, &mut losses).map_err(|e| WriteError::Io {
-                path: self.dir.clone(),
-                source: std::io::Error::other(e),
-            })?;
-        if let Some(loss) = losses.first() {
-            let source = std::io::Error::other(loss.what.clone());
-            return Err(WriteError::Io {
-                path: self.dir.join(&loss.file),
-                source,
-            });
-        }
-        rows.sort_by_key(order);
-        super::parquet::write(&self.dir, &rows)
-    }
+/// The first place of each batch that was written.
+#[derive(Default)]
+struct Ended {
+    requests: Vec<Place>,
+    connections: Vec<Place>,
 }
 
 impl Shared {
@@ -230,6 +244,22 @@ impl Shared {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .get_or_insert(error);
+    }
+
+    /// Takes the run's secrets out of a text.
+    fn redact(&self, text: &mut String) {
+        for secret in &self.secrets {
+            if text.contains(secret.as_str()) {
+                *text = text.replace(secret.as_str(), REDACTED);
+            }
+        }
+    }
+
+    /// Takes them out of what a peer said.
+    fn redact_row(&self, texts: [&mut Option<String>; 3]) {
+        if !self.secrets.is_empty() {
+            texts.into_iter().flatten().for_each(|t| self.redact(t));
+        }
     }
 }
 
@@ -302,13 +332,13 @@ impl Files {
         })
     }
 
-    fn write_until_finished(mut self, inbox: &Receiver<Message>, shared: &Shared) {
+    fn write_until_finished(mut self, inbox: &Receiver<Message>, shared: &Shared) -> Ended {
         let mut flush_at = Instant::now() + FLUSH;
         loop {
             let wait = flush_at.saturating_duration_since(Instant::now());
             let written = match inbox.recv_timeout(wait) {
                 Ok(Message::Finish) | Err(RecvTimeoutError::Disconnected) => break,
-                Ok(message) => self.write(message),
+                Ok(message) => self.write(message, shared),
                 Err(RecvTimeoutError::Timeout) => Ok(()),
             };
             if let Err(error) = written {
@@ -321,28 +351,29 @@ impl Files {
                 flush_at = Instant::now() + FLUSH;
             }
         }
-        if let Err(error) = self.end() {
+        self.end().unwrap_or_else(|error| {
             shared.fail(error);
-        }
+            Ended::default()
+        })
     }
 
-    fn write(&mut self, message: Message) -> Result<(), WriteError> {
+    fn write(&mut self, message: Message, shared: &Shared) -> Result<(), WriteError> {
         match message {
-            Message::Request(record) => {
-                self.request_batch.push(*record);
-                if self.request_batch.len() >= BATCH {
-                    self.flush_rows()
-                } else {
-                    Ok(())
+            Message::Requests(mut records) => {
+                shared.waiting.fetch_sub(records.len(), Relaxed);
+                for r in &mut records {
+                    shared.redact_row([&mut r.pod, &mut r.emitted_by, &mut r.detail]);
                 }
+                self.request_batch.append(&mut records);
+                self.flush_full()
             }
-            Message::Connection(record) => {
-                self.connection_batch.push(record);
-                if self.connection_batch.len() >= BATCH {
-                    self.flush_rows()
-                } else {
-                    Ok(())
+            Message::Connections(mut records) => {
+                shared.waiting.fetch_sub(records.len(), Relaxed);
+                for c in &mut records {
+                    shared.redact_row([&mut c.detail, &mut None, &mut None]);
                 }
+                self.connection_batch.append(&mut records);
+                self.flush_full()
             }
             Message::Watch(record) => self.watch.append(&record),
             Message::Log(record) => self.logs.append(&record),
@@ -350,6 +381,13 @@ impl Files {
             Message::Clock(record) => self.clocks.append(&record),
             Message::Finish => Ok(()),
         }
+    }
+
+    fn flush_full(&mut self) -> Result<(), WriteError> {
+        if self.request_batch.len().max(self.connection_batch.len()) < BATCH {
+            return Ok(());
+        }
+        self.flush_rows()
     }
 
     fn flush_rows(&mut self) -> Result<(), WriteError> {
@@ -372,9 +410,11 @@ impl Files {
         self.clocks.flush()
     }
 
-    fn end(mut self) -> Result<(), WriteError> {
+    fn end(mut self) -> Result<Ended, WriteError> {
         self.flush()?;
-        self.requests.end()?;
-        self.connections.end()
+        Ok(Ended {
+            requests: self.requests.end()?,
+            connections: self.connections.end()?,
+        })
     }
 }

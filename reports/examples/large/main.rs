@@ -179,6 +179,7 @@ fn run() -> RunRecord {
         log_marks: Default::default(),
         requests: Vec::new(),
         rate_per_second: RATE as f64,
+        rate_shape: None,
         scenario: serde_json::Value::Null,
         warnings: Vec::new(),
         end: None,

@@ -76,6 +76,7 @@ fn run() -> RunRecord {
             deadline_nanos: 5_000_000_000,
         }],
         rate_per_second: 200.0,
+        rate_shape: None,
         scenario: json!({}),
         warnings: Vec::new(),
         end: None,

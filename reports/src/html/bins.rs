@@ -12,7 +12,7 @@ pub(super) const SERIES: [(&str, &str); 8] = [
     ("status", "unexpected status"),
     ("other", "deadline or protocol"),
     ("dropped", "dropped, not sent"),
-    ("aborted", "aborted by the tool"),
+    ("aborted", "aborted or given up by the client"),
     ("ok", "ok"),
 ];
 
@@ -31,12 +31,13 @@ pub(super) const fn series_of(outcome: Outcome) -> usize {
         | Outcome::EofBeforeHeaders
         | Outcome::ResetBeforeHeaders
         | Outcome::Goaway
-        | Outcome::RefusedStream => 1,
+        | Outcome::RefusedStream
+        | Outcome::StreamReset => 1,
         Outcome::TruncatedBody | Outcome::ResetInBody => 2,
-        Outcome::Status => 3,
+        Outcome::Status | Outcome::BodyMismatch => 3,
         Outcome::DeadlineExceeded | Outcome::Protocol => 4,
         Outcome::Dropped => 5,
-        Outcome::Aborted => 6,
+        Outcome::Aborted | Outcome::GaveUp => 6,
         Outcome::Ok => 7,
     }
 }

@@ -95,7 +95,10 @@ fn generator(record: Option<&GeneratorRecord>) -> Markup {
         dl.facts {
             div { dt { "Slots" } dd { (count(g.planned)) " planned, " (count(g.sent)) " sent, " (count(g.dropped)) " dropped" } }
             div { dt { "Behind the schedule" } dd { @if g.lateness_us.max == 0 { "not recorded" } @else { "p50 " (micros(g.lateness_us.p50)) ", p99 " (micros(g.lateness_us.p99)) ", p99.9 " (micros(g.lateness_us.p999)) ", max " (micros(g.lateness_us.max)) } } }
-            div { dt { "Own CPU" } dd { @if g.cpu_us == 0 { "not recorded" } @else { (micros(g.cpu_us)) @if !cpu.is_empty() { " (" (cpu) ")" } } } }
+            @if let Some(tolerance) = g.tolerance_us {
+                div { dt { "Tolerance" } dd { @if tolerance == 0 { "none: every slot was woken for exactly" } @else { (micros(tolerance)) ": slots due within it went together" } } }
+            }
+            div { dt { "Own CPU" } dd { @if g.cpu_us == 0 { "not recorded" } @else { (micros(g.cpu_us)) @if !cpu.is_empty() { " (" (cpu) ")" } @if g.threads > 1 { ", " (count(g.threads.into())) " threads" } } } }
             div { dt { "Most in flight" } dd { (count(g.max_in_flight)) } }
             div { dt { "Idle closes" } dd { (counted(g.idle_closes, "connection", "connections")) " closed by the peer while idle; the request went to a fresh one" } }
             div { dt { "Lost records" } dd { (count(g.lost_records)) } }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use rollscope_analyzer::{Analysis, Burst, Ms, MsLength, VerdictOutcome};
+use rollscope_records::Outcome;
 
 use super::parts::{advice, cause_title, foreign, knob, outcomes, pod_links, sentence, time_link};
 use crate::causes::{changes, groups, reasons_say_more};
@@ -71,12 +72,18 @@ fn tiles(a: &Analysis) -> Markup {
         html! { div.tile.(class) { dt { (label) } dd { span.value { (value) } small { (note) } } } }
     };
     let bad = |n: u64| if n > 0 { "bad" } else { "quiet" };
+    let gave_up = r
+        .by_outcome
+        .get(Outcome::GaveUp.as_str())
+        .copied()
+        .unwrap_or(0);
     html! {
         dl.tiles {
             (tile("Failed", count(r.failed), html! { (failed_note(a)) }, bad(r.failed)))
             (tile("Sent", count(r.sent), html! { "of " (count(r.planned)) " planned at " (rate(a.run.rate_per_second)) }, "quiet"))
             (tile("Dropped", count(r.dropped), html! { "over the in-flight cap, not sent" }, bad(r.dropped)))
-            @if r.aborted > 0 { (tile("Aborted", count(r.aborted), html! { "unfinished when interrupted" }, "bad")) }
+            @if r.aborted > gave_up { (tile("Aborted", count(r.aborted - gave_up), html! { "unfinished when interrupted" }, "bad")) }
+            @if gave_up > 0 { (tile("Given up", count(gave_up), html! { "by the client in mid-answer, as the scenario says" }, "quiet")) }
             (tile("p99", millis(a.latency_ms.scheduled.p99), html! { "from the due time; p50 " (millis(a.latency_ms.scheduled.p50)) ", max " (millis(a.latency_ms.scheduled.max)) }, "quiet"))
         }
     }

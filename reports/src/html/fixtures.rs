@@ -29,6 +29,7 @@ pub(super) fn recording_of(requests: Vec<RequestRecord>) -> Recording {
         log_marks: BTreeMap::new(),
         requests: Vec::new(),
         rate_per_second: 100.0,
+        rate_shape: None,
         scenario: serde_json::Value::Null,
         warnings: Vec::new(),
         end: None,

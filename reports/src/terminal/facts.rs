@@ -74,7 +74,7 @@ fn failures(a: &Analysis) -> String {
         .requests
         .by_outcome
         .iter()
-        .filter(|(name, _)| !matches!(name.as_str(), "ok" | "dropped" | "aborted"));
+        .filter(|(name, _)| !matches!(name.as_str(), "ok" | "dropped" | "aborted" | "gave_up"));
     let parts: Vec<_> = failed
         .map(|(name, n)| format!("{} {}", field(name), count(*n)))
         .collect();

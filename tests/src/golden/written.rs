@@ -326,6 +326,7 @@ fn run() -> RunRecord {
         log_marks: BTreeMap::new(),
         requests: Vec::new(),
         rate_per_second: 10.0,
+        rate_shape: None,
         scenario: Value::Null,
         warnings: Vec::new(),
         end: Some(RunEnd {
