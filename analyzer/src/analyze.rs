@@ -63,7 +63,7 @@ fn assembled(
     cx: &Context<'_>,
 ) -> Analysis {
     let assertions = assertions::assertions(cx);
-    let counts = counts::counts(&cx.traffic.requests);
+    let counts = counts::counts(cx.traffic.requests);
     let (first, last) = extent(recording);
     let gap_reports = cx.gaps.reports(cx.timeline, last);
     let stages = cx.stages.clone();
@@ -81,7 +81,7 @@ fn assembled(
         unattributed: counts
             .failed
             .saturating_sub(bursts.iter().map(|b| b.failed).sum()),
-        latency_ms: latency::latency(&cx.traffic.requests),
+        latency_ms: latency::latency(cx.traffic.requests),
         pods: pod_reports(cx),
         findings: findings::findings(&bursts, cx),
         failures: failures::failures(&bursts, cx),

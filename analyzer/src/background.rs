@@ -66,15 +66,15 @@ impl Baseline {
         }
         let mut failed: BTreeMap<(String, Kind), u64> = BTreeMap::new();
         for f in traffic.failures.iter().filter(|f| f.at < until) {
-            let name = traffic.request(f).name.clone();
+            let name = traffic.request(f).name.to_owned();
             *failed.entry((name, f.kind)).or_insert(0) += 1;
         }
         let mut sent: BTreeMap<String, u64> = BTreeMap::new();
         for r in traffic.requests.iter().take_while(|r| r.scheduled < until) {
-            match sent.get_mut(&r.name) {
+            match sent.get_mut(r.name) {
                 Some(n) => *n += 1,
                 None => {
-                    sent.insert(r.name.clone(), 1);
+                    sent.insert(r.name.to_owned(), 1);
                 }
             }
         }
@@ -169,8 +169,9 @@ fn had_stopped(moments: &[RunOffset], until: RunOffset, traffic: &Traffic<'_>) -
     }
     let made = |from: RunOffset, to: RunOffset| {
         let lo = traffic.requests.partition_point(|r| r.scheduled < from);
-        traffic.requests[lo..]
-            .iter()
+        traffic
+            .requests
+            .range(lo..)
             .take_while(|r| r.scheduled < to)
             .filter(|r| !r.reused || !traffic.pinned)
             .count()

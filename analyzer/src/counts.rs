@@ -1,11 +1,11 @@
 //! Counts of requests. `planned = sent + dropped`, `sent = ok + failed + aborted`, by construction.
 
-use rollscope_records::{Outcome, RequestRecord};
+use rollscope_records::{Outcome, Requests};
 
 use crate::analysis::RequestCounts;
 
 /// Counts the requests.
-pub(crate) fn counts(requests: &[&RequestRecord]) -> RequestCounts {
+pub(crate) fn counts(requests: &Requests) -> RequestCounts {
     let mut c = RequestCounts::default();
     for r in requests {
         c.planned += 1;

@@ -1,11 +1,11 @@
 //! Latency of answered requests: from the time they were due, and from the time they were sent.
 
-use rollscope_records::{Outcome, RequestRecord};
+use rollscope_records::{Outcome, Requests};
 
 use crate::analysis::{Latency, Quantiles};
 
 /// Exact quantiles over every request that was answered completely, whatever the status.
-pub(crate) fn latency(requests: &[&RequestRecord]) -> Latency {
+pub(crate) fn latency(requests: &Requests) -> Latency {
     let answered = || {
         requests
             .iter()

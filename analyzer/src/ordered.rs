@@ -1,8 +1,10 @@
 //! The records in one order that does not depend on how equal times were written.
 
+use std::borrow::Cow;
+
 use rollscope_records::{
-    LogRecord, ObjectKind, Recording, RequestRecord, RunOffset, StageEvent, StageRecord,
-    WatchRecord, WatchType,
+    LogRecord, ObjectKind, Recording, Requests, RunOffset, StageEvent, StageRecord, WatchRecord,
+    WatchType,
 };
 use serde_json::Value;
 
@@ -19,7 +21,8 @@ pub(crate) struct Seen<'a> {
 
 /// A recording's records in a canonical order.
 pub(crate) struct Ordered<'a> {
-    pub(crate) requests: Vec<&'a RequestRecord>,
+    /// In the order of the schedule.
+    pub(crate) requests: Cow<'a, Requests>,
     pub(crate) watch: Vec<Seen<'a>>,
     pub(crate) logs: Vec<&'a LogRecord>,
     pub(crate) stages: Vec<&'a StageRecord>,
@@ -27,8 +30,6 @@ pub(crate) struct Ordered<'a> {
 
 impl<'a> Ordered<'a> {
     pub(crate) fn of(recording: &'a Recording) -> Self {
-        let mut requests: Vec<_> = recording.requests.iter().collect();
-        requests.sort_by_key(|r| (r.scheduled, r.seq));
         let mut watch: Vec<_> = recording.watch.iter().filter_map(event).collect();
         watch.sort_by(by_time_and_version);
         let mut logs: Vec<_> = recording.logs.iter().collect();
@@ -41,7 +42,7 @@ impl<'a> Ordered<'a> {
             rank(a).cmp(&rank(b)).then_with(|| a.detail.cmp(&b.detail))
         });
         Self {
-            requests,
+            requests: recording.requests.in_order(),
             watch,
             logs,
             stages,

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use rollscope_records::{
-    ClockSample, ConnectionRecord, Gap, GeneratorRecord, Lane, LogRecord, LogSource, ObjectKind,
-    Outcome, Phase, Recording, RequestRecord, RunOffset, WatchRecord, WatchType,
+    ClockSample, Gap, GeneratorRecord, Lane, LogRecord, LogSource, ObjectKind, Outcome, Phase,
+    Recording, RequestRecord, RunOffset, WatchRecord, WatchType,
 };
 use serde_json::{Value, json};
 
@@ -96,9 +96,9 @@ fn recording() -> impl Strategy<Value = Recording> {
                 .add(&mut scene);
             for (seq, mut r) in (0_u64..).zip(requests) {
                 r.seq = seq;
-                scene.recording.requests.push(r);
+                scene.requests.push(r);
             }
-            scene.recording
+            scene.recorded()
         })
 }
 
@@ -221,7 +221,7 @@ fn hostile() -> impl Strategy<Value = Recording> {
                 r.idle = Some(sent);
                 r.reused = sent % 2 == 0;
                 r.peer = Some("a:1".to_owned());
-                recording.requests.push(r);
+                recording.requests.push(r.view());
             }
             for (at, timestamp, line) in logs {
                 recording.logs.push(LogRecord {
@@ -242,7 +242,6 @@ fn hostile() -> impl Strategy<Value = Recording> {
                 resolution_nanos: a,
             });
             recording.generator = Some(GeneratorRecord::default());
-            recording.connections = Vec::<ConnectionRecord>::new();
             recording
         })
 }
@@ -268,17 +267,18 @@ fn mutated() -> impl Strategy<Value = Recording> {
                     replace(object, path, value, delete);
                 }
             }
+            let mut requests: Vec<_> = recording.requests.iter().map(|r| r.to_record()).collect();
             for (which, time) in times {
                 let n = recording.watch.len() + recording.requests.len();
                 let i = which.index(n);
                 if let Some(WatchRecord::Event { at, .. }) = recording.watch.get_mut(i) {
                     *at = RunOffset(time);
-                } else if let Some(r) = recording.requests.get_mut(i - recording.watch.len().min(i))
-                {
+                } else if let Some(r) = requests.get_mut(i - recording.watch.len().min(i)) {
                     r.scheduled = RunOffset(time);
                     r.ended = r.ended.map(|_| RunOffset(time.saturating_neg()));
                 }
             }
+            recording.requests = requests.into();
             recording
         })
 }
@@ -328,8 +328,10 @@ fn permuted(recording: &Recording) -> Recording {
     };
     other.watch.sort_by_key(watched);
     reverse_equal(&mut other.watch, watched);
-    other.requests.sort_by_key(|r| r.scheduled);
-    reverse_equal(&mut other.requests, |r| r.scheduled.0);
+    let mut requests: Vec<_> = other.requests.iter().map(|r| r.to_record()).collect();
+    requests.sort_by_key(|r| r.scheduled);
+    reverse_equal(&mut requests, |r| r.scheduled.0);
+    other.requests = requests.into();
     reverse_equal(&mut other.logs, |l| l.at.0);
     other
 }

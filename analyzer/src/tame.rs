@@ -32,7 +32,7 @@ fn beyond(t: RunOffset) -> bool {
 }
 
 fn wild(recording: &Recording) -> bool {
-    let request = |r: &rollscope_records::RequestRecord| {
+    let request = |r: rollscope_records::Request<'_>| {
         beyond(r.scheduled)
             || [r.dispatched, r.connected, r.written, r.first_byte, r.ended]
                 .into_iter()
@@ -58,7 +58,7 @@ fn wild(recording: &Recording) -> bool {
 
 fn cut(recording: &mut Recording) {
     let tame = |t: &mut RunOffset| *t = tame_offset(*t);
-    for r in &mut recording.requests {
+    recording.requests.edit_each(|r| {
         tame(&mut r.scheduled);
         let times = [
             &mut r.dispatched,
@@ -69,7 +69,7 @@ fn cut(recording: &mut Recording) {
         ];
         times.into_iter().flatten().for_each(tame);
         r.idle = r.idle.map(tame_nanos);
-    }
+    });
     for w in &mut recording.watch {
         match w {
             WatchRecord::Event { at, .. } => tame(at),

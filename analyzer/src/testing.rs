@@ -14,7 +14,9 @@ pub(crate) const WALL: i64 = 1_796_036_900 * 1_000_000_000;
 
 /// A recording that is being made.
 pub(crate) struct Scene {
+    /// Everything but the requests.
     pub(crate) recording: Recording,
+    pub(crate) requests: Vec<RequestRecord>,
     seq: u64,
     connection: u64,
     version: u64,
@@ -81,6 +83,7 @@ impl Scene {
         };
         let mut scene = Self {
             recording: Recording::new(run),
+            requests: Vec::new(),
             seq: 0,
             connection: 0,
             version: 0,
@@ -132,6 +135,13 @@ impl Scene {
         });
     }
 
+    /// The recording as a whole.
+    pub(crate) fn recorded(&self) -> Recording {
+        let mut recording = self.recording.clone();
+        recording.requests = self.requests.clone().into();
+        recording
+    }
+
     pub(crate) fn log(&mut self, at: i64, pod: &str, line: &str) {
         self.recording.logs.push(LogRecord {
             at: RunOffset::from_millis(at),
@@ -158,9 +168,9 @@ impl Scene {
         r.written = Some(r.scheduled);
         r.ended = Some(RunOffset::from_millis(at + took));
         r.phase = Phase::Head;
-        self.recording.requests.push(r);
-        let last = self.recording.requests.len() - 1;
-        &mut self.recording.requests[last]
+        self.requests.push(r);
+        let last = self.requests.len() - 1;
+        &mut self.requests[last]
     }
 
     /// A request on a connection of its own, answered by `pod`.

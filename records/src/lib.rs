@@ -10,6 +10,7 @@ mod recording;
 pub mod redact;
 mod request;
 mod run;
+mod table;
 
 pub use clock::{Interval, RunClock, RunOffset};
 pub use disk::{ReadError, RecordingWriter, WriteError, requests_parquet};
@@ -18,8 +19,11 @@ pub use observation::{
     WatchType, marks,
 };
 pub use recording::{Loss, Recording};
-pub use request::{ClosedBy, ConnectionRecord, Lane, Outcome, Phase, RequestRecord};
+pub use request::{
+    ClosedBy, Connection, ConnectionRecord, Lane, Outcome, Phase, Request, RequestRecord,
+};
 pub use run::{
     EndKind, FORMAT_VERSION, GateLimits, GeneratorRecord, Lateness, RequestFacts, RunEnd,
     RunRecord, TargetFacts,
 };
+pub use table::{Columns, ConnectionColumns, Connections, RequestColumns, Requests, Rows, Table};

@@ -1,8 +1,8 @@
 //! A whole recording in memory: what an analysis reads.
 
 use crate::{
-    ClockSample, ConnectionRecord, Gap, GeneratorRecord, LogRecord, RequestRecord, RunRecord,
-    StageRecord, WatchRecord,
+    ClockSample, Connections, Gap, GeneratorRecord, LogRecord, Requests, RunRecord, StageRecord,
+    WatchRecord,
 };
 
 /// Everything that was recorded in one run. Each list is in the order of its records' own time
@@ -12,9 +12,9 @@ pub struct Recording {
     /// The run as a whole.
     pub run: RunRecord,
     /// One row for each scheduled slot.
-    pub requests: Vec<RequestRecord>,
+    pub requests: Requests,
     /// The generator's connections.
-    pub connections: Vec<ConnectionRecord>,
+    pub connections: Connections,
     /// Watch events and gaps.
     pub watch: Vec<WatchRecord>,
     /// Log lines.
@@ -43,8 +43,8 @@ impl Recording {
     pub fn new(run: RunRecord) -> Self {
         Self {
             run,
-            requests: Vec::new(),
-            connections: Vec::new(),
+            requests: Requests::default(),
+            connections: Connections::default(),
             watch: Vec::new(),
             logs: Vec::new(),
             stages: Vec::new(),

@@ -229,15 +229,15 @@ impl Phase {
     }
 }
 
-/// One scheduled slot of the load. Absent times were never reached.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RequestRecord {
+/// One scheduled slot of the load. Absent times were never reached. `T` is what holds its texts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RequestRecord<T = String> {
     /// Number of the slot, from 0, in the order of the schedule.
     pub seq: u64,
     /// Which kind of connection it asked for.
     pub lane: Lane,
     /// Name of the request in the scenario.
-    pub name: String,
+    pub name: T,
     /// When it was due.
     pub scheduled: RunOffset,
     /// When the generator began with it.
@@ -263,7 +263,7 @@ pub struct RequestRecord {
     /// Our port.
     pub local_port: Option<u16>,
     /// The address that the client connected to, as `ip:port`.
-    pub peer: Option<String>,
+    pub peer: Option<T>,
     /// The response's status.
     pub status: Option<u16>,
     /// How it ended.
@@ -281,15 +281,15 @@ pub struct RequestRecord {
     /// Whether the response said `Connection: close`.
     pub close_received: bool,
     /// The pod that answered, from the configured response header.
-    pub pod: Option<String>,
+    pub pod: Option<T>,
     /// Hints at who emitted the response: `server`, `via`, `x-envoy-*`, `l5d-proxy-error`, as `name=value` joined by `; `.
-    pub emitted_by: Option<String>,
+    pub emitted_by: Option<T>,
     /// Whether a client that silently re-sends would have hidden this failure: reused connection, replayable method,
     /// no byte of a response.
     pub maskable: bool,
     /// Why, in words, where the outcome leaves it open: the TLS error, the resolver's, the HTTP/2 code, the body check.
     #[serde(default)]
-    pub detail: Option<String>,
+    pub detail: Option<T>,
 }
 
 impl RequestRecord {
@@ -328,6 +328,56 @@ impl RequestRecord {
     }
 }
 
+/// A request whose texts are borrowed: a row of [`Requests`](crate::Requests).
+pub type Request<'r> = RequestRecord<&'r str>;
+
+impl<T: AsRef<str>> RequestRecord<T> {
+    /// The same request with its texts borrowed.
+    #[inline]
+    pub fn view(&self) -> Request<'_> {
+        self.map(T::as_ref)
+    }
+
+    /// The same request with texts of its own.
+    pub fn to_record(&self) -> RequestRecord {
+        self.map(|text| text.as_ref().to_owned())
+    }
+
+    #[inline]
+    fn map<'t, U>(&'t self, text: impl Fn(&'t T) -> U) -> RequestRecord<U> {
+        RequestRecord {
+            seq: self.seq,
+            lane: self.lane,
+            name: text(&self.name),
+            scheduled: self.scheduled,
+            dispatched: self.dispatched,
+            connected: self.connected,
+            written: self.written,
+            first_byte: self.first_byte,
+            ended: self.ended,
+            connection: self.connection,
+            ordinal: self.ordinal,
+            connection_age: self.connection_age,
+            idle: self.idle,
+            reused: self.reused,
+            local_port: self.local_port,
+            peer: self.peer.as_ref().map(&text),
+            status: self.status,
+            outcome: self.outcome,
+            phase: self.phase,
+            errno: self.errno,
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
+            close_requested: self.close_requested,
+            close_received: self.close_received,
+            pod: self.pod.as_ref().map(&text),
+            emitted_by: self.emitted_by.as_ref().map(&text),
+            maskable: self.maskable,
+            detail: self.detail.as_ref().map(&text),
+        }
+    }
+}
+
 /// Who ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -350,11 +400,21 @@ impl ClosedBy {
         Self::PeerReset,
         Self::PeerGoaway,
     ];
+
+    /// The name in recordings and reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::PeerFin => "peer_fin",
+            Self::PeerReset => "peer_reset",
+            Self::PeerGoaway => "peer_goaway",
+        }
+    }
 }
 
-/// One connection of the load generator.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ConnectionRecord {
+/// One connection of the load generator. `T` is what holds its texts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionRecord<T = String> {
     /// Unique in the run.
     pub id: u64,
     /// The lane that it served.
@@ -377,19 +437,19 @@ pub struct ConnectionRecord {
     /// Our port.
     pub local_port: Option<u16>,
     /// The address that we connected to, as `ip:port`.
-    pub peer: Option<String>,
+    pub peer: Option<T>,
     /// Our address, without the port.
     #[serde(default)]
-    pub local_ip: Option<String>,
+    pub local_ip: Option<T>,
     /// How long the host's name took to resolve for this connection, ns; `None` where there was nothing to resolve.
     #[serde(default)]
     pub resolve_nanos: Option<i64>,
     /// What the name resolved to for this connection, in the resolver's order, joined by a blank.
     #[serde(default)]
-    pub resolved: Option<String>,
+    pub resolved: Option<T>,
     /// Why it could not be made, or how the protocol on it ended (a GOAWAY's code), in words.
     #[serde(default)]
-    pub detail: Option<String>,
+    pub detail: Option<T>,
 }
 
 impl ConnectionRecord {
@@ -411,6 +471,43 @@ impl ConnectionRecord {
             resolve_nanos: None,
             resolved: None,
             detail: None,
+        }
+    }
+}
+
+/// A connection whose texts are borrowed: a row of [`Connections`](crate::Connections).
+pub type Connection<'r> = ConnectionRecord<&'r str>;
+
+impl<T: AsRef<str>> ConnectionRecord<T> {
+    /// The same connection with its texts borrowed.
+    #[inline]
+    pub fn view(&self) -> Connection<'_> {
+        self.map(T::as_ref)
+    }
+
+    /// The same connection with texts of its own.
+    pub fn to_record(&self) -> ConnectionRecord {
+        self.map(|text| text.as_ref().to_owned())
+    }
+
+    #[inline]
+    fn map<'t, U>(&'t self, text: impl Fn(&'t T) -> U) -> ConnectionRecord<U> {
+        ConnectionRecord {
+            id: self.id,
+            lane: self.lane,
+            started: self.started,
+            established: self.established,
+            secured: self.secured,
+            closed: self.closed,
+            closed_by: self.closed_by,
+            closed_idle: self.closed_idle,
+            requests: self.requests,
+            local_port: self.local_port,
+            peer: self.peer.as_ref().map(&text),
+            local_ip: self.local_ip.as_ref().map(&text),
+            resolve_nanos: self.resolve_nanos,
+            resolved: self.resolved.as_ref().map(&text),
+            detail: self.detail.as_ref().map(&text),
         }
     }
 }

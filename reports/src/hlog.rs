@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use rollscope_records::{Recording, RequestRecord};
+use rollscope_records::{Recording, Request};
 
 use crate::series::{latency, second};
 
@@ -36,7 +36,11 @@ pub fn latency_hlog(recording: &Recording) -> Vec<u8> {
         .with_max_value_divisor(1e6)
         .begin_log_with(&mut log, &mut serializer)
         .expect("memory takes everything");
-    let mut answered: Vec<_> = recording.requests.iter().filter_map(Answered::of).collect();
+    let mut answered: Vec<_> = recording
+        .requests
+        .iter()
+        .filter_map(|r| Answered::of(&r))
+        .collect();
     answered.sort_by_key(|a| a.second);
     let mut histogram = histogram();
     for of_second in answered.chunk_by(|a, b| a.second == b.second) {
@@ -61,7 +65,7 @@ struct Answered {
 }
 
 impl Answered {
-    fn of(request: &RequestRecord) -> Option<Self> {
+    fn of(request: &Request<'_>) -> Option<Self> {
         let scheduled = latency(request)?;
         let late = request.dispatched.map(|d| d.nanos_since(request.scheduled));
         Some(Self {

@@ -1,6 +1,6 @@
 //! Requests by kind of outcome and by second, by the time at which they were due.
 
-use rollscope_records::{Outcome, RequestRecord};
+use rollscope_records::{Outcome, Request, Requests};
 
 /// A kind of outcome that is drawn in a colour of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,35 +104,35 @@ pub(crate) struct Seconds {
 }
 
 /// Latency of an answered request from the time it was due, ns.
-pub(crate) fn latency(request: &RequestRecord) -> Option<i64> {
+pub(crate) fn latency(request: &Request<'_>) -> Option<i64> {
     let answered = matches!(request.outcome, Outcome::Ok | Outcome::Status);
     let ended = request.ended.filter(|_| answered)?;
     Some(ended.nanos_since(request.scheduled))
 }
 
 /// The second in which a request was due.
-pub(crate) fn second(request: &RequestRecord) -> i64 {
+pub(crate) fn second(request: &Request<'_>) -> i64 {
     request.scheduled.nanos().div_euclid(1_000_000_000)
 }
 
 impl Seconds {
     /// The seconds of these requests.
-    pub(crate) fn of(requests: &[RequestRecord]) -> Self {
-        let due = requests.iter().map(second);
+    pub(crate) fn of(requests: &Requests) -> Self {
+        let due = requests.iter().map(|r| second(&r));
         let (Some(first), Some(last)) = (due.clone().min(), due.max()) else {
             return Self::default();
         };
         let length = usize::try_from(last - first).unwrap_or(0).min(MOST - 1) + 1;
         let mut each = vec![Second::default(); length];
         for request in requests {
-            let at = usize::try_from(second(request) - first)
+            let at = usize::try_from(second(&request) - first)
                 .unwrap_or(0)
                 .min(length - 1);
             let kind = Kind::of(request.outcome);
             if let Some(index) = Kind::ALL.iter().position(|k| *k == kind) {
                 each[at].counts[index] += 1;
             }
-            each[at].latencies.extend(latency(request));
+            each[at].latencies.extend(latency(&request));
         }
         for second in &mut each {
             second.latencies.sort_unstable();

@@ -1,7 +1,7 @@
 //! `trace.json`: the run in the trace event format, for Perfetto and Chrome's trace viewer.
 
 use rollscope_analyzer::{Analysis, EndpointState, Ms, MsInterval, PodReport};
-use rollscope_records::{Recording, RequestRecord, RunOffset};
+use rollscope_records::{Recording, Requests, RunOffset};
 use serde_json::{Map, Value, json};
 
 use crate::html::placement::Placement;
@@ -191,7 +191,7 @@ impl Trace {
         }
     }
 
-    fn counters(&mut self, requests: &[RequestRecord]) {
+    fn counters(&mut self, requests: &Requests) {
         let seconds = Seconds::of(requests);
         for (n, second) in seconds.each.iter().enumerate() {
             let at = seconds.first + i64::try_from(n).unwrap_or(0);
@@ -310,10 +310,10 @@ impl Trace {
         let placement = Placement::new(a);
         let failed = recording.requests.iter();
         for r in failed.filter(|r| r.outcome.is_failure()) {
-            let place = placement.of(r);
+            let place = placement.of(&r);
             let pid = place.pod.map_or(RUN, |n| RUN + 1 + n as u64);
             let args = json!({
-                "seq": r.seq, "request": field(&r.name), "lane": r.lane, "phase": r.phase, "status": r.status,
+                "seq": r.seq, "request": field(r.name), "lane": r.lane, "phase": r.phase, "status": r.status,
                 "errno": r.errno, "reused": r.reused, "burst": place.burst,
             });
             let id = format!("request-{}", r.seq);

@@ -148,9 +148,11 @@ fn a_run_without_pods_and_requests_says_so() {
 #[test]
 fn a_long_run_has_no_more_columns_than_pixels() {
     let (a, mut r) = sample::early_close(4_400);
-    for (n, request) in r.requests.iter_mut().enumerate() {
-        request.scheduled.0 = n as i64 * 20_000_000_000;
-    }
+    let mut n = 0;
+    r.requests.edit_each(|request| {
+        request.scheduled.0 = n * 20_000_000_000;
+        n += 1;
+    });
     let svg = Figure::Outcomes.svg(&a, &r).unwrap();
     assert!(svg.matches("<rect").count() < 1_000);
 }

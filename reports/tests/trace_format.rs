@@ -132,13 +132,15 @@ fn what_never_ended_ends_with_the_run() {
     let (mut a, mut r) = sample::early_close(4_400);
     a.stages.last_mut().unwrap().to_ms = None;
     r.requests.retain(|request| request.outcome.is_failure());
-    r.requests[0].ended = None;
-    r.requests[0].scheduled = RunOffset(-5_000_000);
+    let mut requests: Vec<_> = r.requests.iter().map(|r| r.to_record()).collect();
+    requests[0].ended = None;
+    requests[0].scheduled = RunOffset(-5_000_000);
+    r.requests = requests.into();
     let events = events(&trace_json(&a, &r));
     let end = a.run.duration_ms.0 as f64 / 1e3;
     let first = events
         .iter()
-        .find(|e| e["id"] == format!("request-{}", r.requests[0].seq))
+        .find(|e| e["id"] == format!("request-{}", r.requests.row(0).seq))
         .unwrap();
     assert_eq!(micros(first, "ts"), 0.0);
     let ends = events

@@ -198,7 +198,7 @@ mod tests {
             .started(5_000)
             .ready(5_500)
             .add(&mut scene);
-        let recording = scene.recording;
+        let recording = scene.recorded();
         let clocks = Clocks::of(&recording, &Ordered::of(&recording));
         let o = clocks
             .reports()

@@ -37,7 +37,7 @@ fn new_pod(scene: &mut Scene) {
 
 /// Analyses and checks that every failure is in exactly one burst.
 fn analysed(scene: &Scene) -> Analysis {
-    let analysis = analyze(&scene.recording);
+    let analysis = analyze(&scene.recorded());
     let in_bursts: u64 = analysis.bursts.iter().map(|b| b.failed).sum();
     assert_eq!(in_bursts + analysis.unattributed, analysis.requests.failed);
     analysis

@@ -87,7 +87,7 @@ fn an_interruption_is_130_also_when_requests_had_failed_and_the_reasons_say_both
         end.how = EndKind::Interrupted;
     }
     assert_eq!(code(&scene), 130);
-    let reasons = analyze(&scene.recording).verdict.reasons.join("; ");
+    let reasons = analyze(&scene.recorded()).verdict.reasons.join("; ");
     assert!(
         reasons.contains("interrupted") && reasons.contains("1 request failed"),
         "{reasons}"
@@ -104,7 +104,7 @@ fn a_rollout_that_no_request_met_is_invalid() {
         .find(|s| s.kind == "restart")
         .map(|s| s.at);
     let before = rollout.unwrap_or_default();
-    scene.recording.requests.retain(|r| r.scheduled < before);
+    scene.requests.retain(|r| r.scheduled < before);
     invalid_because(&scene, "not put to the test");
 }
 
@@ -118,8 +118,8 @@ fn dropped_slots_are_invalid() {
 #[test]
 fn a_rate_that_was_not_held_is_invalid() {
     let mut scene = clean();
-    let n = scene.recording.requests.len();
-    for r in &mut scene.recording.requests[n - 20..] {
+    let n = scene.requests.len();
+    for r in &mut scene.requests[n - 20..] {
         r.dispatched = Some(r.scheduled.plus_nanos(400_000_000));
         r.ended = Some(r.scheduled.plus_nanos(500_000_000));
     }
@@ -195,7 +195,7 @@ fn a_broken_assertion_fails_the_gate_where_the_scenario_says_so() {
         .add(&mut scene);
     assert_eq!(code(&scene), 0);
     scene.recording.run.gate.assertions_fail = true;
-    let v = analyze(&scene.recording).verdict;
+    let v = analyze(&scene.recorded()).verdict;
     assert_eq!(v.exit_code, 1);
     assert!(v.reasons[0].contains("ended_by_itself"), "{:?}", v.reasons);
 }

@@ -105,7 +105,7 @@ fn in_flight(ix: PodIx, failures: &[&Failure], traffic: &Traffic<'_>, t: RunOffs
     let certain = traffic.pod(ix).map_or(0, |k| {
         k.requests
             .iter()
-            .map(|i| traffic.requests[*i])
+            .map(|i| traffic.requests.row(*i))
             .filter(|r| spans(r.dispatched, r.ended))
             .count()
     });

@@ -40,7 +40,7 @@ pub(super) fn last_new_connection(
         .filter(|f| {
             matches!(f.kind, Kind::Refused | Kind::Vanished)
                 || !traffic.pinned
-                || !traffic.requests[f.request].reused
+                || !traffic.request(f).reused
         })
         .map(|f| f.began)
         .max();

@@ -89,7 +89,7 @@ pub(super) fn same_rate_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
 
 /// How many of the requests of the same name around the case fail like it by the share of them that did before.
 fn expected_of_name(case: &Case<'_>, pod: Option<PodIx>, cx: &Context<'_>) -> f64 {
-    let Some(name) = case.requests(cx).next().map(|r| r.name.as_str()) else {
+    let Some(name) = case.requests(cx).next().map(|r| r.name) else {
         return 0.0;
     };
     let share = cx.baseline.share(name, case.kind);
@@ -103,8 +103,10 @@ fn expected_of_name(case: &Case<'_>, pod: Option<PodIx>, cx: &Context<'_>) -> f6
     };
     let (from, to) = (from.plus_nanos(-AROUND / 2), to.plus_nanos(AROUND / 2));
     let first = cx.traffic.requests.partition_point(|r| r.scheduled < from);
-    let tried = cx.traffic.requests[first..]
-        .iter()
+    let tried = cx
+        .traffic
+        .requests
+        .range(first..)
         .zip(&cx.traffic.pod_of[first..])
         .take_while(|(r, _)| r.scheduled <= to)
         .filter(|(r, on)| r.name == name && (pod.is_none() || **on == pod))

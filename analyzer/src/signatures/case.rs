@@ -1,6 +1,6 @@
 //! What is judged: failures of one kind, near each other in time, on one pod or on the same suspects.
 
-use rollscope_records::{RequestRecord, RunOffset};
+use rollscope_records::{Request, RunOffset};
 
 use crate::context::Context;
 use crate::timeline::{ContainerEnd, PodIx};
@@ -40,8 +40,8 @@ impl<'a> Case<'a> {
     pub(crate) fn requests<'c>(
         &'c self,
         cx: &'c Context<'_>,
-    ) -> impl Iterator<Item = &'c RequestRecord> + Clone {
-        self.failures(cx).map(|f| cx.traffic.requests[f.request])
+    ) -> impl Iterator<Item = Request<'c>> + Clone {
+        self.failures(cx).map(|f| cx.traffic.request(f))
     }
 
     /// The first moment of failure; the end itself where there is no failure.

@@ -450,7 +450,7 @@ fn cut_while_it_lived_on(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check
     if !case
         .requests(cx)
         .zip(case.failures(cx))
-        .all(|(r, f)| super::keepalive_race::broke_at_once(r, f))
+        .all(|(r, f)| super::keepalive_race::broke_at_once(&r, f))
     {
         return Check::No(
             "the requests were in flight, not on connections that broke as they were written"

@@ -149,9 +149,9 @@ pub(super) fn quiet_since(
     if case.kind != Kind::Refused || from >= first {
         return (0.0, Check::No(String::new()));
     }
-    let requests = &cx.traffic.requests;
-    let made = requests[requests.partition_point(|r| r.scheduled < from)..]
-        .iter()
+    let requests = cx.traffic.requests;
+    let made = requests
+        .range(requests.partition_point(|r| r.scheduled < from)..)
         .take_while(|r| r.scheduled < first)
         .filter(|r| !r.reused || !cx.traffic.pinned)
         .count();

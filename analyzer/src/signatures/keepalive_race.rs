@@ -1,6 +1,6 @@
 //! `keepalive_race`: a healthy server closes an idle kept connection just as the next request is written on it.
 
-use rollscope_records::RequestRecord;
+use rollscope_records::Request;
 
 use super::facts::{self, MS, SECOND};
 use super::weighing::{Check, Hypothesis};
@@ -23,7 +23,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 const AT_ONCE: i64 = 150 * MS;
 
 /// Whether the connection broke as the request was written on it.
-pub(super) fn broke_at_once(r: &RequestRecord, f: &Failure) -> bool {
+pub(super) fn broke_at_once(r: &Request<'_>, f: &Failure) -> bool {
     r.reused && f.age() < AT_ONCE && r.bytes_received == 0
 }
 
@@ -43,7 +43,7 @@ fn on_idle_connections(case: &Case<'_>, cx: &Context<'_>) -> Check {
     let all = case
         .requests(cx)
         .zip(case.failures(cx))
-        .all(|(r, f)| broke_at_once(r, f));
+        .all(|(r, f)| broke_at_once(&r, f));
     Check::when(
         all,
         || {

@@ -137,8 +137,8 @@ pub(super) fn empty_of_late(case: &Case<'_>, cx: &Context<'_>) -> Check {
 fn still_out(case: &Case<'_>, cx: &Context<'_>) -> Check {
     let (first, last) = (case.first(cx), case.last(cx));
     let requests = &cx.traffic.requests;
-    let answered = requests[..requests.partition_point(|r| r.scheduled <= last)]
-        .iter()
+    let answered = requests
+        .range(..requests.partition_point(|r| r.scheduled <= last))
         .rev()
         .find(|r| (!r.reused || !cx.traffic.pinned) && !r.outcome.is_failure())
         .map(|r| r.dispatched.unwrap_or(r.scheduled));
@@ -204,8 +204,10 @@ fn down(case: &Case<'_>, cx: &Context<'_>) -> Check {
 fn every_lane(case: &Case<'_>, cx: &Context<'_>) -> Check {
     let (first, last) = (case.first(cx), case.last(cx));
     let from = cx.traffic.requests.partition_point(|r| r.scheduled < first);
-    let answered = cx.traffic.requests[from..]
-        .iter()
+    let answered = cx
+        .traffic
+        .requests
+        .range(from..)
         .take_while(|r| r.scheduled <= last)
         .filter(|r| !r.reused && !r.outcome.is_failure() && r.ended.is_some())
         .count();

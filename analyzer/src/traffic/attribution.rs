@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use rollscope_records::{Recording, RequestRecord};
+use rollscope_records::{Recording, Request, Requests};
 
 use super::failure::Failure;
 use super::kind::Kind;
@@ -49,7 +49,8 @@ impl How {
 
 /// The requests of a recording, attributed.
 pub(crate) struct Traffic<'a> {
-    pub(crate) requests: Vec<&'a RequestRecord>,
+    /// In the order of the schedule.
+    pub(crate) requests: &'a Requests,
     /// The pod of each request, where it is certain.
     pub(crate) pod_of: Vec<Option<PodIx>>,
     pub(crate) pods: BTreeMap<PodIx, PodTraffic>,
@@ -64,14 +65,14 @@ pub(crate) struct Traffic<'a> {
 }
 
 impl<'a> Traffic<'a> {
-    pub(crate) fn of(recording: &Recording, ordered: &Ordered<'a>, timeline: &Timeline) -> Self {
-        let requests = ordered.requests.clone();
-        let named = named_pods(&requests, timeline);
-        let pinned = connections_stay(&requests, &named)
+    pub(crate) fn of(recording: &Recording, ordered: &'a Ordered<'_>, timeline: &Timeline) -> Self {
+        let requests = ordered.requests.as_ref();
+        let named = named_pods(requests, timeline);
+        let pinned = connections_stay(requests, &named)
             && recording.run.target.front_end.as_deref() != Some("http");
         let pods_named = requests.iter().any(|r| r.pod.is_some());
         let by_connection = if pinned {
-            by_connection(&requests, &named)
+            by_connection(requests, &named)
         } else {
             BTreeMap::new()
         };
@@ -79,13 +80,13 @@ impl<'a> Traffic<'a> {
         let known: Vec<(Option<PodIx>, How)> = requests
             .iter()
             .zip(&named)
-            .map(|(r, named)| certain(r, *named, &by_connection, &by_ip, timeline))
+            .map(|(r, named)| certain(&r, *named, &by_connection, &by_ip, timeline))
             .collect();
         let mut traffic = Self {
             pod_of: known.iter().map(|(pod, _)| *pod).collect(),
-            pods: pod_traffic(&requests, &known, !pinned),
+            pods: pod_traffic(requests, &known, !pinned),
             failures: Vec::new(),
-            survived_idle: survived_idle(&requests),
+            survived_idle: survived_idle(requests),
             requests,
             pinned,
             pods_named,
@@ -107,19 +108,19 @@ impl<'a> Traffic<'a> {
             .enumerate()
             .filter(|(_, r)| r.outcome.is_failure())
             .filter_map(|(i, r)| {
-                let mut f = Failure::of(i, r, Kind::of(r, self.pods_named))?;
+                let mut f = Failure::of(i, &r, Kind::of(&r, self.pods_named))?;
                 (f.pod, f.how) = known[i];
                 if r.status.is_some() && !self.pinned && slowly_refused(&f, timeline) {
                     f = Failure {
                         pod: f.pod,
                         how: f.how,
-                        ..Failure::of(i, r, Kind::Refused)?
+                        ..Failure::of(i, &r, Kind::Refused)?
                     };
                 }
                 Some(f)
             })
             .collect();
-        failures.sort_by_key(|f| (f.at, self.requests[f.request].seq, f.request));
+        failures.sort_by_key(|f| (f.at, self.request(f).seq, f.request));
         failures
     }
 
@@ -146,8 +147,8 @@ impl<'a> Traffic<'a> {
         self.survived_idle.len() - self.survived_idle.partition_point(|i| *i <= nanos)
     }
 
-    pub(crate) fn request(&self, failure: &Failure) -> &'a RequestRecord {
-        self.requests[failure.request]
+    pub(crate) fn request(&self, failure: &Failure) -> Request<'a> {
+        self.requests.row(failure.request)
     }
 }
 
@@ -161,7 +162,7 @@ fn slowly_refused(f: &Failure, timeline: &Timeline) -> bool {
             .any(|p| p.ends().any(|e| e.explains_cut_at(f.at)))
 }
 
-fn survived_idle(requests: &[&RequestRecord]) -> Vec<i64> {
+fn survived_idle(requests: &Requests) -> Vec<i64> {
     let mut idle: Vec<i64> = requests
         .iter()
         .filter(|r| !r.outcome.is_failure())
@@ -171,20 +172,15 @@ fn survived_idle(requests: &[&RequestRecord]) -> Vec<i64> {
     idle
 }
 
-fn named_pods(requests: &[&RequestRecord], timeline: &Timeline) -> Vec<Option<PodIx>> {
+fn named_pods(requests: &Requests, timeline: &Timeline) -> Vec<Option<PodIx>> {
     requests
         .iter()
-        .map(|r| {
-            r.pod
-                .as_ref()
-                .and_then(|p| timeline.by_name.get(p))
-                .copied()
-        })
+        .map(|r| r.pod.and_then(|p| timeline.by_name.get(p)).copied())
         .collect()
 }
 
 /// Whether no connection was answered by two pods.
-fn connections_stay(requests: &[&RequestRecord], named: &[Option<PodIx>]) -> bool {
+fn connections_stay(requests: &Requests, named: &[Option<PodIx>]) -> bool {
     let mut seen: BTreeMap<u64, PodIx> = BTreeMap::new();
     requests.iter().zip(named).all(|(r, pod)| {
         let (Some(connection), Some(pod)) = (r.connection, *pod) else {
@@ -194,7 +190,7 @@ fn connections_stay(requests: &[&RequestRecord], named: &[Option<PodIx>]) -> boo
     })
 }
 
-fn by_connection(requests: &[&RequestRecord], named: &[Option<PodIx>]) -> BTreeMap<u64, PodIx> {
+fn by_connection(requests: &Requests, named: &[Option<PodIx>]) -> BTreeMap<u64, PodIx> {
     requests
         .iter()
         .zip(named)
@@ -214,7 +210,7 @@ fn by_ip(timeline: &Timeline) -> BTreeMap<&str, Vec<PodIx>> {
 }
 
 fn certain(
-    r: &RequestRecord,
+    r: &Request<'_>,
     named: Option<PodIx>,
     by_connection: &BTreeMap<u64, PodIx>,
     by_ip: &BTreeMap<&str, Vec<PodIx>>,
@@ -233,11 +229,11 @@ fn certain(
 }
 
 fn peer_pod(
-    r: &RequestRecord,
+    r: &Request<'_>,
     by_ip: &BTreeMap<&str, Vec<PodIx>>,
     timeline: &Timeline,
 ) -> Option<PodIx> {
-    let (ip, _) = r.peer.as_deref()?.rsplit_once(':')?;
+    let (ip, _) = r.peer?.rsplit_once(':')?;
     let pods = by_ip.get(ip.trim_matches(['[', ']']))?;
     let at = r.dispatched.unwrap_or(r.scheduled);
     let last = pods
@@ -252,14 +248,14 @@ fn peer_pod(
 }
 
 fn pod_traffic(
-    requests: &[&RequestRecord],
+    requests: &Requests,
     known: &[(Option<PodIx>, How)],
     routed_singly: bool,
 ) -> BTreeMap<PodIx, PodTraffic> {
     let mut pods: BTreeMap<PodIx, PodTraffic> = BTreeMap::new();
     for (i, (r, (pod, _))) in requests.iter().zip(known).enumerate() {
         if let Some(pod) = pod {
-            pods.entry(*pod).or_default().take(i, r, routed_singly);
+            pods.entry(*pod).or_default().take(i, &r, routed_singly);
         }
     }
     for p in pods.values_mut() {

@@ -1,6 +1,6 @@
 //! One failed request.
 
-use rollscope_records::{RequestRecord, RunOffset};
+use rollscope_records::{Request, RunOffset};
 
 use super::How;
 use super::kind::Kind;
@@ -31,7 +31,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn of(request: usize, r: &RequestRecord, kind: Kind) -> Option<Self> {
+    pub(crate) fn of(request: usize, r: &Request<'_>, kind: Kind) -> Option<Self> {
         let began = r.dispatched.unwrap_or(r.scheduled);
         let ended = r.ended?;
         let at = match kind {

@@ -1,6 +1,6 @@
 //! What happened to a failed request, as far as the client can tell; and who emitted a status.
 
-use rollscope_records::{Outcome, RequestRecord};
+use rollscope_records::{Outcome, Request};
 
 /// What happened on the wire, without a cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,7 +39,7 @@ const QUICK: i64 = 100_000_000;
 
 impl Kind {
     /// The kind of a failed request; `pods_named`: whether this run's pods name themselves in a header.
-    pub(crate) fn of(r: &RequestRecord, pods_named: bool) -> Self {
+    pub(crate) fn of(r: &Request<'_>, pods_named: bool) -> Self {
         match r.outcome {
             Outcome::ConnectRefused | Outcome::ConnectReset => Self::Refused,
             Outcome::ConnectTimeout | Outcome::ConnectUnreachable => Self::Vanished,
@@ -65,14 +65,14 @@ impl Kind {
         }
     }
 
-    fn of_status(r: &RequestRecord, pods_named: bool) -> Self {
+    fn of_status(r: &Request<'_>, pods_named: bool) -> Self {
         let status = r.status.unwrap_or(0);
         if emitter(r, pods_named) == Emitter::Application {
             return Self::AppStatus(status);
         }
         match status {
             // Some answer 503 as well where an endpoint refused: what cannot be told apart is left to the evidence.
-            503 if says_503_for_refusals(r.emitted_by.as_deref()) => Self::Refused,
+            503 if says_503_for_refusals(r.emitted_by) => Self::Refused,
             503 => Self::NoBackend,
             504 => Self::Vanished,
             _ if duration(r) < QUICK => Self::Refused,
@@ -97,13 +97,13 @@ impl Kind {
 }
 
 /// Who emitted the status of `r`: a pod that named itself, or something in front that spoke for it.
-pub(crate) fn emitter(r: &RequestRecord, pods_named: bool) -> Emitter {
+pub(crate) fn emitter(r: &Request<'_>, pods_named: bool) -> Emitter {
     if r.pod.is_some() {
         return Emitter::Application;
     }
     let status = r.status.unwrap_or(0);
     let gateway = matches!(status, 502..=504);
-    if hints_at_balancer(r.emitted_by.as_deref()) && (gateway || pods_named) {
+    if hints_at_balancer(r.emitted_by) && (gateway || pods_named) {
         return Emitter::Balancer;
     }
     match status {
@@ -141,14 +141,14 @@ fn hints_at_balancer(hints: Option<&str>) -> bool {
 }
 
 /// From dispatch to the end, ns.
-pub(crate) fn duration(r: &RequestRecord) -> i64 {
+pub(crate) fn duration(r: &Request<'_>) -> i64 {
     let from = r.dispatched.unwrap_or(r.scheduled);
     r.ended.map_or(0, |e| e.nanos_since(from))
 }
 
 #[cfg(test)]
 mod tests {
-    use rollscope_records::{Lane, RunOffset};
+    use rollscope_records::{Lane, RequestRecord, RunOffset};
 
     use super::*;
 
@@ -165,25 +165,31 @@ mod tests {
     fn a_status_of_a_pod_that_names_itself_is_the_applications() {
         let mut r = answered(503, 1);
         r.pod = Some("web-1".to_owned());
-        assert_eq!(Kind::of(&r, true), Kind::AppStatus(503));
+        assert_eq!(Kind::of(&r.view(), true), Kind::AppStatus(503));
     }
 
     #[test]
     fn a_quick_502_of_a_balancer_is_a_refused_connection_and_a_late_one_a_cut() {
         let mut r = answered(502, 3);
         r.emitted_by = Some("server=ingress".to_owned());
-        assert_eq!(Kind::of(&r, true), Kind::Refused);
-        assert_eq!(Kind::of(&answered(502, 900), true), Kind::Cut);
+        assert_eq!(Kind::of(&r.view(), true), Kind::Refused);
+        assert_eq!(Kind::of(&answered(502, 900).view(), true), Kind::Cut);
     }
 
     #[test]
     fn a_503_without_pod_in_a_run_whose_pods_name_themselves_is_a_balancer_without_endpoints() {
-        assert_eq!(Kind::of(&answered(503, 3), true), Kind::NoBackend);
-        assert_eq!(Kind::of(&answered(503, 3), false), Kind::AppStatus(503));
+        assert_eq!(Kind::of(&answered(503, 3).view(), true), Kind::NoBackend);
+        assert_eq!(
+            Kind::of(&answered(503, 3).view(), false),
+            Kind::AppStatus(503)
+        );
     }
 
     #[test]
     fn a_500_without_pod_is_never_a_balancers_own() {
-        assert_eq!(Kind::of(&answered(500, 3), false), Kind::AppStatus(500));
+        assert_eq!(
+            Kind::of(&answered(500, 3).view(), false),
+            Kind::AppStatus(500)
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! What one pod was asked and answered.
 
-use rollscope_records::{RequestRecord, RunOffset};
+use rollscope_records::{Request, RunOffset};
 
 /// One pod's requests.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct PodTraffic {
 
 impl PodTraffic {
     /// Takes a request that is known to have been on this pod.
-    pub(crate) fn take(&mut self, ix: usize, r: &RequestRecord, routed_singly: bool) {
+    pub(crate) fn take(&mut self, ix: usize, r: &Request<'_>, routed_singly: bool) {
         self.requests.push(ix);
         let answered = r.status.is_some() && !r.outcome.is_truncated();
         let (Some(began), Some(ended), true) = (r.dispatched, r.ended, answered) else {

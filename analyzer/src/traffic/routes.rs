@@ -110,7 +110,7 @@ struct Silences {
 
 impl Silences {
     fn of(traffic: &Traffic<'_>) -> Self {
-        let new = |r: &&&rollscope_records::RequestRecord| !r.reused || !traffic.pinned;
+        let new = |r: &rollscope_records::Request<'_>| !r.reused || !traffic.pinned;
         let answered = traffic
             .requests
             .iter()

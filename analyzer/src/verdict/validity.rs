@@ -25,7 +25,7 @@ fn exercised(g: &Grounds<'_>, all: &mut Vec<String>) {
         .filter(|s| matches!(s.kind.as_str(), "restart" | "exec"));
     for stage in rollouts {
         let from = stage.from_ms.0;
-        let met = |r: &rollscope_records::RequestRecord| r.dispatched.is_some_and(|d| d >= from);
+        let met = |r: rollscope_records::Request<'_>| r.dispatched.is_some_and(|d| d >= from);
         if g.counts.sent > 0 && !g.recording.requests.iter().any(met) {
             all.push(format!(
                 "no request was sent from the beginning of the {} stage on: the rollout was not put to the test; \

@@ -70,12 +70,12 @@ fn write(recording: Recording, out: &Path) -> Result<(), ImportError> {
     let writer = RecordingWriter::create(out, &recording.run)?;
     recording
         .requests
-        .into_iter()
-        .for_each(|r| writer.request(r));
+        .iter()
+        .for_each(|r| writer.request(r.to_record()));
     recording
         .connections
-        .into_iter()
-        .for_each(|c| writer.connection(c));
+        .iter()
+        .for_each(|c| writer.connection(c.to_record()));
     recording.watch.into_iter().for_each(|w| writer.watch(w));
     recording.logs.into_iter().for_each(|l| writer.log(l));
     recording.stages.into_iter().for_each(|s| writer.stage(s));
@@ -143,8 +143,8 @@ impl Parts {
             line: l.line,
         });
         let mut recording = Recording::new(run);
-        recording.requests = requests;
-        recording.connections = connections;
+        recording.requests = requests.into();
+        recording.connections = connections.into();
         recording.watch = gaps.into_iter().chain(events).collect();
         recording.logs = logs.collect();
         recording.stages = stages;

@@ -112,26 +112,26 @@ fn a_whole_folder_becomes_a_recording_on_one_clock() {
     assert_eq!(target.namespace.as_deref(), Some("shop"));
     assert_eq!(target.kubelet_version.as_deref(), Some("v1.36.2"));
     assert_eq!(target.front_end.as_deref(), Some("l4"));
-    let names: Vec<&str> = recording.requests.iter().map(|r| r.name.as_str()).collect();
+    let names: Vec<&str> = recording.requests.iter().map(|r| r.name).collect();
     assert_eq!(
         names,
         ["/", "/slow", "/leak?mb=1"],
         "in order of their start"
     );
-    let first = &recording.requests[0];
+    let first = recording.requests.row(0);
     assert_eq!(
         (first.seq, first.lane, first.outcome),
         (0, Lane::New, Outcome::Ok)
     );
     assert_eq!(first.scheduled, RunOffset::from_millis(1600));
     assert_eq!(first.ended, Some(RunOffset::from_millis(1602)));
-    assert_eq!(first.peer.as_deref(), Some("10.96.0.7:80"));
+    assert_eq!(first.peer, Some("10.96.0.7:80"));
     assert_eq!(
-        recording.requests[2].outcome,
+        recording.requests.row(2).outcome,
         Outcome::Ok,
         "a 404 that was asked for on purpose"
     );
-    assert_eq!(recording.requests[2].status, Some(404));
+    assert_eq!(recording.requests.row(2).status, Some(404));
     assert_eq!(recording.logs[0].line, "token=redacted drained");
     assert_eq!(recording.logs[0].at, RunOffset::from_millis(4800));
     let text = format!("{:?}", recording.watch);

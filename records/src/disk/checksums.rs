@@ -1,6 +1,6 @@
 //! `checksums.json`: CRC-32 of every file of a recording that has ended, so that damage and changes are noticed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::{Loss, RunRecord};
 pub(crate) const FILE: &str = "checksums.json";
 
 /// Checksums by file name.
-pub(crate) type Checksums = BTreeMap<String, u32>;
+type Checksums = BTreeMap<String, u32>;
 
 /// The CRC-32 of a file of any size.
 fn sum(path: &Path) -> io::Result<u32> {
@@ -48,9 +48,11 @@ pub(crate) fn write(dir: &Path) -> Result<(), WriteError> {
     super::writer::write_json(&dir.join(FILE), &sums)
 }
 
-/// Holds the files of `dir` against the list. A recording whose run has ended must have one; a run that was killed left
-/// none, and only its row streams have checksums of their own.
-pub(crate) fn check(dir: &Path, run: &RunRecord, losses: &mut Vec<Loss>) -> Checksums {
+/// Holds the files of `dir` against the list and returns those that are damaged: they are not to be decoded. A recording
+/// whose run has ended must have a list; a run that was killed left none, and only its row streams have checksums of
+/// their own.
+pub(crate) fn check(dir: &Path, run: &RunRecord, losses: &mut Vec<Loss>) -> BTreeSet<String> {
+    let mut damaged = BTreeSet::new();
     let mut lose = |file: &str, what: &str| {
         losses.push(Loss {
             file: file.to_owned(),
@@ -67,15 +69,18 @@ pub(crate) fn check(dir: &Path, run: &RunRecord, losses: &mut Vec<Loss>) -> Chec
                 "it is missing or cannot be read: damage to the other files would not be noticed",
             );
         }
-        return Checksums::new();
+        return damaged;
     };
     for (name, sum) in &sums {
         match self::sum(&dir.join(name)) {
             Ok(found) if found == *sum => {}
-            Ok(_) => lose(
-                name,
-                "its checksum is wrong: it was damaged or changed after the run",
-            ),
+            Ok(_) => {
+                damaged.insert(name.clone());
+                lose(
+                    name,
+                    "its checksum is wrong: it was damaged or changed after the run",
+                );
+            }
             Err(_) => lose(name, "it is missing"),
         }
     }
@@ -85,5 +90,5 @@ pub(crate) fn check(dir: &Path, run: &RunRecord, losses: &mut Vec<Loss>) -> Chec
             "it has no checksum: changes would not be noticed",
         );
     }
-    sums
+    damaged
 }

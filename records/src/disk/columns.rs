@@ -6,24 +6,33 @@
 
 use polars::prelude::*;
 
-use crate::{ClosedBy, ConnectionRecord, Lane, Outcome, Phase, RequestRecord, RunOffset};
+use crate::{
+    ClosedBy, Columns, Connection, ConnectionColumns, ConnectionRecord, Lane, Outcome, Phase,
+    Request, RequestColumns, RequestRecord, RunOffset, Table,
+};
 
-/// The order of rows: by time, then by number.
-pub(crate) type Place = (RunOffset, u64);
-
-/// A record that is stored as a row of a columnar file.
-pub(crate) trait Row: Sized {
+/// Records that are stored as the rows of a columnar file.
+pub(crate) trait Stored: Columns {
     /// The file's name without its extension.
     const FILE: &'static str;
 
-    /// Where it stands among the others of its kind.
-    fn place(&self) -> Place;
+    /// Rows as a frame, a column a field.
+    fn frame(rows: &[Self::Row<'_>]) -> PolarsResult<DataFrame>;
 
-    /// The rows as a frame, a column a field.
-    fn to_frame(rows: &[Self]) -> PolarsResult<DataFrame>;
+    /// Appends the rows of a frame, all of them or none.
+    fn append(&mut self, frame: &DataFrame) -> PolarsResult<()>;
+}
 
-    /// The rows of a frame.
-    fn from_frame(frame: &DataFrame) -> PolarsResult<Vec<Self>>;
+/// Rows that are decoded together.
+const BATCH: usize = 8192;
+
+/// Appends the rows of a frame of any length, a batch at a time.
+pub(crate) fn append<C: Stored>(table: &mut Table<C>, frame: &DataFrame) -> PolarsResult<()> {
+    for from in (0..frame.height()).step_by(BATCH) {
+        let batch = frame.slice(from as i64, BATCH);
+        table.columns.append(&batch)?;
+    }
+    Ok(())
 }
 
 fn u64s<R>(name: &str, rows: &[R], get: impl Fn(&R) -> Option<u64>) -> Column {
@@ -51,9 +60,9 @@ fn nanos(t: Option<RunOffset>) -> Option<i64> {
 }
 
 /// A frame's columns by name, each cast to the type that is asked for.
-struct Columns<'f>(&'f DataFrame);
+struct Fields<'f>(&'f DataFrame);
 
-impl Columns<'_> {
+impl Fields<'_> {
     fn cast(&self, name: &str, to: &DataType) -> PolarsResult<Series> {
         match self.0.column(name) {
             Ok(column) => column.as_materialized_series().cast(to),
@@ -82,9 +91,8 @@ impl Columns<'_> {
         Ok(series.bool()?.iter().map(|b| b.unwrap_or(false)).collect())
     }
 
-    fn texts(&self, name: &str) -> PolarsResult<Vec<Option<String>>> {
-        let series = self.cast(name, &DataType::String)?;
-        Ok(series.str()?.iter().map(|s| s.map(str::to_owned)).collect())
+    fn texts(&self, name: &str) -> PolarsResult<StringChunked> {
+        Ok(self.cast(name, &DataType::String)?.str()?.clone())
     }
 }
 
@@ -110,32 +118,17 @@ fn phase(name: &str) -> Option<Phase> {
 }
 
 fn closed_by(name: &str) -> Option<ClosedBy> {
-    ClosedBy::ALL
-        .into_iter()
-        .find(|c| closed_by_name(*c) == name)
+    ClosedBy::ALL.into_iter().find(|c| c.as_str() == name)
 }
 
-const fn closed_by_name(by: ClosedBy) -> &'static str {
-    match by {
-        ClosedBy::Client => "client",
-        ClosedBy::PeerFin => "peer_fin",
-        ClosedBy::PeerReset => "peer_reset",
-        ClosedBy::PeerGoaway => "peer_goaway",
-    }
-}
-
-impl Row for RequestRecord {
+impl Stored for RequestColumns {
     const FILE: &'static str = "requests";
 
-    fn place(&self) -> Place {
-        (self.scheduled, self.seq)
-    }
-
-    fn to_frame(rows: &[Self]) -> PolarsResult<DataFrame> {
+    fn frame(rows: &[Request<'_>]) -> PolarsResult<DataFrame> {
         let columns = vec![
             u64s("seq", rows, |r| Some(r.seq)),
             texts("lane", rows, |r| Some(r.lane.as_str())),
-            texts("name", rows, |r| Some(&r.name)),
+            texts("name", rows, |r| Some(r.name)),
             i64s("scheduled", rows, |r| Some(r.scheduled.nanos())),
             i64s("dispatched", rows, |r| nanos(r.dispatched)),
             i64s("connected", rows, |r| nanos(r.connected)),
@@ -148,7 +141,7 @@ impl Row for RequestRecord {
             i64s("idle", rows, |r| r.idle),
             bools("reused", rows, |r| r.reused),
             u32s("local_port", rows, |r| r.local_port.map(u32::from)),
-            texts("peer", rows, |r| r.peer.as_deref()),
+            texts("peer", rows, |r| r.peer),
             u32s("status", rows, |r| r.status.map(u32::from)),
             texts("outcome", rows, |r| Some(r.outcome.as_str())),
             texts("phase", rows, |r| Some(r.phase.as_str())),
@@ -157,16 +150,16 @@ impl Row for RequestRecord {
             u64s("bytes_received", rows, |r| Some(r.bytes_received)),
             bools("close_requested", rows, |r| r.close_requested),
             bools("close_received", rows, |r| r.close_received),
-            texts("pod", rows, |r| r.pod.as_deref()),
-            texts("emitted_by", rows, |r| r.emitted_by.as_deref()),
+            texts("pod", rows, |r| r.pod),
+            texts("emitted_by", rows, |r| r.emitted_by),
             bools("maskable", rows, |r| r.maskable),
-            texts("detail", rows, |r| r.detail.as_deref()),
+            texts("detail", rows, |r| r.detail),
         ];
         DataFrame::new(rows.len(), columns)
     }
 
-    fn from_frame(frame: &DataFrame) -> PolarsResult<Vec<Self>> {
-        let c = Columns(frame);
+    fn append(&mut self, frame: &DataFrame) -> PolarsResult<()> {
+        let c = Fields(frame);
         let (seq, lanes, names) = (c.u64s("seq")?, c.texts("lane")?, c.texts("name")?);
         let (scheduled, dispatched) = (c.times("scheduled")?, c.times("dispatched")?);
         let (connected, written) = (c.times("connected")?, c.times("written")?);
@@ -189,12 +182,12 @@ impl Row for RequestRecord {
             c.bools("maskable")?,
         );
         let detail = c.texts("detail")?;
-        (0..frame.height())
+        let rows: Vec<_> = (0..frame.height())
             .map(|i| {
-                Ok(Self {
+                Ok(RequestRecord {
                     seq: required(seq[i], "seq", i)?,
-                    lane: required(named(lanes[i].as_deref(), lane, "lane")?, "lane", i)?,
-                    name: names[i].clone().unwrap_or_default(),
+                    lane: required(named(lanes.get(i), lane, "lane")?, "lane", i)?,
+                    name: names.get(i).unwrap_or(""),
                     scheduled: required(scheduled[i], "scheduled", i)?,
                     dispatched: dispatched[i],
                     connected: connected[i],
@@ -207,37 +200,35 @@ impl Row for RequestRecord {
                     idle: idle[i],
                     reused: reused[i],
                     local_port: local_port[i].and_then(|p| u16::try_from(p).ok()),
-                    peer: peer[i].clone(),
+                    peer: peer.get(i),
                     status: status[i].and_then(|s| u16::try_from(s).ok()),
                     outcome: required(
-                        named(outcome[i].as_deref(), Outcome::from_name, "outcome")?,
+                        named(outcome.get(i), Outcome::from_name, "outcome")?,
                         "outcome",
                         i,
                     )?,
-                    phase: required(named(phases[i].as_deref(), phase, "phase")?, "phase", i)?,
+                    phase: required(named(phases.get(i), phase, "phase")?, "phase", i)?,
                     errno: errno[i].and_then(|e| i32::try_from(e).ok()),
                     bytes_sent: sent[i].unwrap_or(0),
                     bytes_received: received[i].unwrap_or(0),
                     close_requested: close_requested[i],
                     close_received: close_received[i],
-                    pod: pod[i].clone(),
-                    emitted_by: emitted_by[i].clone(),
+                    pod: pod.get(i),
+                    emitted_by: emitted_by.get(i),
                     maskable: maskable[i],
-                    detail: detail[i].clone(),
+                    detail: detail.get(i),
                 })
             })
-            .collect()
+            .collect::<PolarsResult<_>>()?;
+        rows.into_iter().for_each(|row| self.push(row));
+        Ok(())
     }
 }
 
-impl Row for ConnectionRecord {
+impl Stored for ConnectionColumns {
     const FILE: &'static str = "connections";
 
-    fn place(&self) -> Place {
-        (self.started, self.id)
-    }
-
-    fn to_frame(rows: &[Self]) -> PolarsResult<DataFrame> {
+    fn frame(rows: &[Connection<'_>]) -> PolarsResult<DataFrame> {
         let columns = vec![
             u64s("id", rows, |r| Some(r.id)),
             texts("lane", rows, |r| Some(r.lane.as_str())),
@@ -245,21 +236,21 @@ impl Row for ConnectionRecord {
             i64s("established", rows, |r| nanos(r.established)),
             i64s("secured", rows, |r| nanos(r.secured)),
             i64s("closed", rows, |r| nanos(r.closed)),
-            texts("closed_by", rows, |r| r.closed_by.map(closed_by_name)),
+            texts("closed_by", rows, |r| r.closed_by.map(ClosedBy::as_str)),
             bools("closed_idle", rows, |r| r.closed_idle),
             u32s("requests", rows, |r| Some(r.requests)),
             u32s("local_port", rows, |r| r.local_port.map(u32::from)),
-            texts("peer", rows, |r| r.peer.as_deref()),
-            texts("local_ip", rows, |r| r.local_ip.as_deref()),
+            texts("peer", rows, |r| r.peer),
+            texts("local_ip", rows, |r| r.local_ip),
             i64s("resolve_nanos", rows, |r| r.resolve_nanos),
-            texts("resolved", rows, |r| r.resolved.as_deref()),
-            texts("detail", rows, |r| r.detail.as_deref()),
+            texts("resolved", rows, |r| r.resolved),
+            texts("detail", rows, |r| r.detail),
         ];
         DataFrame::new(rows.len(), columns)
     }
 
-    fn from_frame(frame: &DataFrame) -> PolarsResult<Vec<Self>> {
-        let c = Columns(frame);
+    fn append(&mut self, frame: &DataFrame) -> PolarsResult<()> {
+        let c = Fields(frame);
         let (id, lanes, started) = (c.u64s("id")?, c.texts("lane")?, c.times("started")?);
         let (established, closed) = (c.times("established")?, c.times("closed")?);
         let (by, idle, requests) = (
@@ -271,27 +262,29 @@ impl Row for ConnectionRecord {
         let (secured, local_ip) = (c.times("secured")?, c.texts("local_ip")?);
         let (resolve_nanos, resolved) = (c.i64s("resolve_nanos")?, c.texts("resolved")?);
         let detail = c.texts("detail")?;
-        (0..frame.height())
+        let rows: Vec<_> = (0..frame.height())
             .map(|i| {
-                Ok(Self {
+                Ok(ConnectionRecord {
                     id: required(id[i], "id", i)?,
-                    lane: required(named(lanes[i].as_deref(), lane, "lane")?, "lane", i)?,
+                    lane: required(named(lanes.get(i), lane, "lane")?, "lane", i)?,
                     started: required(started[i], "started", i)?,
                     established: established[i],
                     secured: secured[i],
                     closed: closed[i],
-                    closed_by: named(by[i].as_deref(), closed_by, "closed_by")?,
+                    closed_by: named(by.get(i), closed_by, "closed_by")?,
                     closed_idle: idle[i],
                     requests: requests[i].and_then(|r| u32::try_from(r).ok()).unwrap_or(0),
                     local_port: local_port[i].and_then(|p| u16::try_from(p).ok()),
-                    peer: peer[i].clone(),
-                    local_ip: local_ip[i].clone(),
+                    peer: peer.get(i),
+                    local_ip: local_ip.get(i),
                     resolve_nanos: resolve_nanos[i],
-                    resolved: resolved[i].clone(),
-                    detail: detail[i].clone(),
+                    resolved: resolved.get(i),
+                    detail: detail.get(i),
                 })
             })
-            .collect()
+            .collect::<PolarsResult<_>>()?;
+        rows.into_iter().for_each(|row| self.push(row));
+        Ok(())
     }
 }
 
@@ -302,6 +295,18 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
+    use crate::{Connections, Requests};
+
+    fn framed(rows: &[RequestRecord]) -> DataFrame {
+        let views: Vec<_> = rows.iter().map(RequestRecord::view).collect();
+        RequestColumns::frame(&views).unwrap()
+    }
+
+    fn unframed(frame: &DataFrame) -> PolarsResult<Requests> {
+        let mut requests = Requests::default();
+        append(&mut requests, frame)?;
+        Ok(requests)
+    }
 
     prop_compose! {
         fn times()(
@@ -369,8 +374,8 @@ mod tests {
         fn requests_come_back_from_columns_as_they_went_in(
             rows in proptest::collection::vec(request(), 0..20)
         ) {
-            let frame = RequestRecord::to_frame(&rows).unwrap();
-            prop_assert_eq!(RequestRecord::from_frame(&frame).unwrap(), rows);
+            let (frame, rows) = (framed(&rows), Requests::from(rows));
+            prop_assert_eq!(unframed(&frame).unwrap(), rows);
         }
 
         #[test]
@@ -383,30 +388,32 @@ mod tests {
         fn connections_come_back_from_columns_as_they_went_in(
             rows in proptest::collection::vec(connection(), 0..20)
         ) {
-            let frame = ConnectionRecord::to_frame(&rows).unwrap();
-            prop_assert_eq!(ConnectionRecord::from_frame(&frame).unwrap(), rows);
+            let views: Vec<_> = rows.iter().map(ConnectionRecord::view).collect();
+            let frame = ConnectionColumns::frame(&views).unwrap();
+            let mut back = Connections::default();
+            append(&mut back, &frame).unwrap();
+            prop_assert_eq!(back, Connections::from(rows));
         }
     }
 
     #[test]
     fn a_column_that_a_recording_does_not_have_reads_as_nulls() {
         let row = RequestRecord::scheduled(1, Lane::New, "a", RunOffset(5));
-        let frame = RequestRecord::to_frame(std::slice::from_ref(&row)).unwrap();
-        let mut older = frame;
+        let mut older = framed(std::slice::from_ref(&row));
         for column in ["pod", "maskable", "detail"] {
             older = older.drop(column).unwrap();
         }
-        assert_eq!(RequestRecord::from_frame(&older).unwrap(), [row]);
+        assert_eq!(unframed(&older).unwrap(), Requests::from(vec![row]));
     }
 
     #[test]
     fn an_outcome_of_a_later_version_is_an_error_and_not_a_guess() {
         let row = RequestRecord::scheduled(1, Lane::New, "a", RunOffset(5));
-        let mut frame = RequestRecord::to_frame(&[row]).unwrap();
+        let mut frame = framed(&[row]);
         let _ = frame
             .with_column(Column::new("outcome".into(), ["teleported"]))
             .unwrap();
-        let error = RequestRecord::from_frame(&frame).unwrap_err().to_string();
+        let error = unframed(&frame).unwrap_err().to_string();
         assert!(error.contains("teleported"), "{error}");
     }
 }

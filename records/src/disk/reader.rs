@@ -1,23 +1,23 @@
 //! Reads a recording, also one that was cut.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::checksums::{self, Checksums};
-use super::columns::Row;
-use super::{ReadError, parquet, stream};
-use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, WatchRecord};
+use super::columns::Stored;
+use super::{ReadError, checksums, parquet, stream};
+use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, Table, WatchRecord};
 
 impl Recording {
     /// Reads the recording in the folder `dir`. What is cut or damaged is left out and listed in `losses`.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
         let mut recording = Self::new(read_run(dir)?);
         let mut losses = Vec::new();
-        let sums = checksums::check(dir, &recording.run, &mut losses);
-        recording.requests = rows(dir, &sums, &mut losses)?;
-        recording.connections = rows(dir, &sums, &mut losses)?;
+        let damaged = checksums::check(dir, &recording.run, &mut losses);
+        recording.requests = rows(dir, &damaged, &mut losses)?;
+        recording.connections = rows(dir, &damaged, &mut losses)?;
         recording.watch = lines(dir, "watch.jsonl", &mut losses)?;
         recording.logs = lines(dir, "logs.jsonl", &mut losses)?;
         recording.stages = lines(dir, "stages.jsonl", &mut losses)?;
@@ -29,8 +29,8 @@ impl Recording {
     }
 
     fn sort(&mut self) {
-        self.requests.sort_by_key(|r| (r.scheduled, r.seq));
-        self.connections.sort_by_key(|c| (c.started, c.id));
+        self.requests.sort();
+        self.connections.sort();
         self.watch.sort_by_key(|w| match w {
             WatchRecord::Event { at, .. } => *at,
             WatchRecord::Gap(gap) => gap.from,
@@ -70,10 +70,20 @@ fn read_run(dir: &Path) -> Result<RunRecord, ReadError> {
 }
 
 /// The rows from the Parquet file if there is a good one, else from the stream.
-fn rows<R: Row>(dir: &Path, sums: &Checksums, losses: &mut Vec<Loss>) -> Result<Vec<R>, ReadError> {
-    let name = format!("{}.parquet", R::FILE);
-    if dir.join(&name).exists() {
-        match parquet::read(dir, sums.get(&name).copied()) {
+fn rows<C: Stored>(
+    dir: &Path,
+    damaged: &BTreeSet<String>,
+    losses: &mut Vec<Loss>,
+) -> Result<Table<C>, ReadError> {
+    let name = format!("{}.parquet", C::FILE);
+    let path = dir.join(&name);
+    if path.exists() {
+        let read = if damaged.contains(&name) {
+            Err(ReadError::Damaged { path })
+        } else {
+            parquet::read(dir)
+        };
+        match read {
             Ok(rows) => return Ok(rows),
             Err(error) => losses.push(Loss {
                 file: name,
@@ -81,14 +91,14 @@ fn rows<R: Row>(dir: &Path, sums: &Checksums, losses: &mut Vec<Loss>) -> Result<
             }),
         }
     }
-    if dir.join(format!("{}.arrows", R::FILE)).exists() {
+    if dir.join(format!("{}.arrows", C::FILE)).exists() {
         return stream::read(dir, losses);
     }
     losses.push(Loss {
-        file: format!("{}.parquet", R::FILE),
+        file: format!("{}.parquet", C::FILE),
         what: "no rows can be read".to_owned(),
     });
-    Ok(Vec::new())
+    Ok(Table::default())
 }
 
 fn lines<T: DeserializeOwned>(

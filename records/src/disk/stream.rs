@@ -12,28 +12,29 @@ use std::path::{Path, PathBuf};
 use polars::prelude::*;
 use polars_arrow::io::ipc::write::{Compression, StreamWriter, WriteOptions};
 
-use super::columns::{Place, Row};
+use super::columns::Stored;
 use super::{ReadError, WriteError};
-use crate::Loss;
+use crate::table::Place;
+use crate::{Loss, Table};
 
 /// End of an Arrow IPC stream: a continuation mark and a length of zero.
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// Writes rows, a batch at a time.
-pub(crate) struct RowStream<R> {
+pub(crate) struct RowStream<C> {
     arrows: File,
     checksums: File,
     path: PathBuf,
     offset: usize,
     /// The first place of each batch.
     firsts: Vec<Place>,
-    rows: PhantomData<R>,
+    rows: PhantomData<C>,
 }
 
-impl<R: Row> RowStream<R> {
+impl<C: Stored> RowStream<C> {
     /// Creates both files in `dir` and writes the schema.
     pub(crate) fn create(dir: &Path) -> Result<Self, WriteError> {
-        let path = dir.join(format!("{}.arrows", R::FILE));
+        let path = dir.join(format!("{}.arrows", C::FILE));
         let mut stream = Self {
             arrows: WriteError::create(&path)?,
             checksums: WriteError::create(&path.with_extension("arrows.crc"))?,
@@ -42,17 +43,17 @@ impl<R: Row> RowStream<R> {
             firsts: Vec::new(),
             rows: PhantomData,
         };
-        let (schema, _) = encode::<R>(&[])?;
+        let (schema, _) = encode::<C>(&[])?;
         stream.write(&schema)?;
         Ok(stream)
     }
 
     /// Appends one batch. When this returns, the batch survives the end of this process.
-    pub(crate) fn append(&mut self, rows: &[R]) -> Result<(), WriteError> {
-        let Some(first) = rows.iter().map(Row::place).min() else {
+    pub(crate) fn append(&mut self, records: &[C::Record]) -> Result<(), WriteError> {
+        let Some(first) = records.iter().map(|r| C::place(C::view(r))).min() else {
             return Ok(());
         };
-        let (_, batch) = encode(rows)?;
+        let (_, batch) = encode::<C>(records)?;
         self.write(&batch)?;
         self.firsts.push(first);
         Ok(())
@@ -84,8 +85,9 @@ impl<R: Row> RowStream<R> {
 }
 
 /// The schema's message and the batch's, as they stand in a stream. No rows, no batch.
-fn encode<R: Row>(rows: &[R]) -> PolarsResult<(Vec<u8>, Vec<u8>)> {
-    let frame = R::to_frame(rows)?;
+fn encode<C: Stored>(records: &[C::Record]) -> PolarsResult<(Vec<u8>, Vec<u8>)> {
+    let rows: Vec<_> = records.iter().map(C::view).collect();
+    let frame = C::frame(&rows)?;
     let options = WriteOptions {
         compression: Some(Compression::LZ4),
     };
@@ -111,18 +113,16 @@ fn schema_length(stream: &[u8]) -> usize {
 }
 
 /// Reads every batch that is whole and undamaged; says in `losses` what is not.
-pub(crate) fn read<R: Row>(dir: &Path, losses: &mut Vec<Loss>) -> Result<Vec<R>, ReadError> {
-    let mut rows = Vec::new();
-    let mut batches = Batches::<R>::open(dir)?;
-    while let Some(mut batch) = batches.next()? {
-        rows.append(&mut batch);
-    }
+pub(crate) fn read<C: Stored>(dir: &Path, losses: &mut Vec<Loss>) -> Result<Table<C>, ReadError> {
+    let mut table = Table::default();
+    let mut batches = Batches::<C>::open(dir)?;
+    while batches.next(&mut table)? {}
     losses.append(&mut batches.losses);
-    Ok(rows)
+    Ok(table)
 }
 
 /// Reads the batches of a stream one after the other, so that no more than one of them is in memory.
-pub(crate) struct Batches<R> {
+pub(crate) struct Batches<C> {
     arrows: File,
     path: PathBuf,
     schema: Vec<u8>,
@@ -132,13 +132,13 @@ pub(crate) struct Batches<R> {
     end: u64,
     /// What is cut or damaged so far.
     pub(crate) losses: Vec<Loss>,
-    rows: PhantomData<R>,
+    rows: PhantomData<C>,
 }
 
-impl<R: Row> Batches<R> {
+impl<C: Stored> Batches<C> {
     /// Opens the stream in `dir`.
     pub(crate) fn open(dir: &Path) -> Result<Self, ReadError> {
-        let file = format!("{}.arrows", R::FILE);
+        let file = format!("{}.arrows", C::FILE);
         let path = dir.join(&file);
         let arrows = File::open(&path).map_err(|source| ReadError::Io {
             path: path.clone(),
@@ -175,24 +175,24 @@ impl<R: Row> Batches<R> {
         Ok(batches)
     }
 
-    /// The rows of the next batch that is whole and undamaged; `None` after the last one.
-    pub(crate) fn next(&mut self) -> Result<Option<Vec<R>>, ReadError> {
+    /// Appends the rows of the next batch that is whole and undamaged; `false` after the last one.
+    pub(crate) fn next(&mut self, table: &mut Table<C>) -> Result<bool, ReadError> {
         while let Some(message) = self.messages.next() {
             let number = self.number;
             self.number += 1;
             let batch = self.undamaged(&message)?;
-            match batch.map(|batch| decode(&self.schema, &batch)) {
-                Some(Ok(rows)) => return Ok(Some(rows)),
+            match batch.map(|batch| decode(&self.schema, &batch, table)) {
+                Some(Ok(())) => return Ok(true),
                 Some(Err(e)) => self.lose(format!("batch {number} cannot be decoded: {e}")),
                 None => self.lose(format!("batch {number} is cut or damaged")),
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn lose(&mut self, what: impl Into<String>) {
         self.losses.push(Loss {
-            file: format!("{}.arrows", R::FILE),
+            file: format!("{}.arrows", C::FILE),
             what: what.into(),
         });
     }
@@ -252,7 +252,8 @@ fn parse_message(line: &str) -> Option<Message> {
     })
 }
 
-fn decode<R: Row>(schema: &[u8], batch: &[u8]) -> PolarsResult<Vec<R>> {
+fn decode<C: Stored>(schema: &[u8], batch: &[u8], table: &mut Table<C>) -> PolarsResult<()> {
     let stream = [schema, batch, &END_OF_STREAM].concat();
-    R::from_frame(&IpcStreamReader::new(Cursor::new(stream)).finish()?)
+    let frame = IpcStreamReader::new(Cursor::new(stream)).finish()?;
+    table.columns.append(&frame)
 }

@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::columns::{Place, Row};
+use super::columns::Stored;
 use super::stream::RowStream;
 use super::{WriteError, checksums, parquet};
 use crate::redact::REDACTED;
+use crate::table::Place;
 use crate::{
-    ClockSample, ConnectionRecord, GeneratorRecord, LogRecord, RequestRecord, RunRecord,
-    StageRecord, WatchRecord,
+    ClockSample, ConnectionColumns, ConnectionRecord, GeneratorRecord, LogRecord, RequestColumns,
+    RequestRecord, RunRecord, StageRecord, WatchRecord,
 };
 
 /// Rows of a batch. A batch is also written when its first row is this old: [`FLUSH`].
@@ -221,9 +222,9 @@ impl RecordingWriter {
     }
 
     fn replace_streams(&self, ended: &Ended) -> Result<(), WriteError> {
-        parquet::from_stream::<RequestRecord>(&self.dir, &ended.requests)?;
-        parquet::from_stream::<ConnectionRecord>(&self.dir, &ended.connections)?;
-        for name in [RequestRecord::FILE, ConnectionRecord::FILE] {
+        parquet::from_stream::<RequestColumns>(&self.dir, &ended.requests)?;
+        parquet::from_stream::<ConnectionColumns>(&self.dir, &ended.connections)?;
+        for name in [RequestColumns::FILE, ConnectionColumns::FILE] {
             let _ = std::fs::remove_file(self.dir.join(format!("{name}.arrows")));
             let _ = std::fs::remove_file(self.dir.join(format!("{name}.arrows.crc")));
         }
@@ -308,8 +309,8 @@ impl Lines {
 
 /// The files of a recording, owned by the writing thread.
 struct Files {
-    requests: RowStream<RequestRecord>,
-    connections: RowStream<ConnectionRecord>,
+    requests: RowStream<RequestColumns>,
+    connections: RowStream<ConnectionColumns>,
     request_batch: Vec<RequestRecord>,
     connection_batch: Vec<ConnectionRecord>,
     watch: Lines,

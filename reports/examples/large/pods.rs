@@ -7,7 +7,7 @@ use rollscope_analyzer::{
     PodExit, PodPhase, PodReport, RuledOut, Sign,
 };
 use rollscope_records::{
-    Interval, LogRecord, LogSource, ObjectKind, Recording, RequestRecord, RunOffset, WatchRecord,
+    Interval, LogRecord, LogSource, ObjectKind, Recording, Request, RunOffset, WatchRecord,
     WatchType,
 };
 use serde_json::{Value, json};
@@ -267,10 +267,10 @@ fn report(size: &Size, pod: usize) -> PodReport {
 
 /// One burst for each old pod on which requests failed.
 pub(crate) fn bursts(size: &Size, recording: &Recording) -> Vec<Burst> {
-    let mut by_pod: BTreeMap<&str, Vec<&RequestRecord>> = BTreeMap::new();
+    let mut by_pod: BTreeMap<&str, Vec<Request<'_>>> = BTreeMap::new();
     for request in recording.requests.iter().filter(|r| r.outcome.is_failure()) {
         by_pod
-            .entry(request.peer.as_deref().unwrap_or_default())
+            .entry(request.peer.unwrap_or_default())
             .or_default()
             .push(request);
     }
@@ -299,7 +299,7 @@ pub(crate) fn failures(bursts: &[Burst]) -> Vec<FailureReport> {
     all
 }
 
-fn burst(size: &Size, id: u32, pod: usize, requests: &[&RequestRecord]) -> Burst {
+fn burst(size: &Size, id: u32, pod: usize, requests: &[Request<'_>]) -> Burst {
     let pod_name = name(size, pod);
     let at = size.ends(pod);
     let n = requests.len() as u64;

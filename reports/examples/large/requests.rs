@@ -1,6 +1,6 @@
 //! The requests of the large run.
 
-use rollscope_records::{Lane, Outcome, Phase, RequestRecord, RunOffset};
+use rollscope_records::{Lane, Outcome, Phase, RequestRecord, Requests, RunOffset};
 
 use super::{RATE, Size, pods};
 
@@ -21,7 +21,7 @@ impl Chance {
 }
 
 /// All requests, in the order in which they are due.
-pub(crate) fn requests(size: &Size) -> Vec<RequestRecord> {
+pub(crate) fn requests(size: &Size) -> Requests {
     let mut chance = Chance(11);
     let mut left = Failures::new(size);
     (0..size.requests)

@@ -8,7 +8,7 @@ use rollscope_analyzer::{
     RequestCounts, RuledOut, RunSummary, SCHEMA, Sign, StageMark, StageReport, Verdict,
     VerdictOutcome,
 };
-use rollscope_records::{Interval, Outcome, Recording, RequestRecord};
+use rollscope_records::{Interval, Outcome, Recording, Request};
 
 use super::load::{ENDS, LAGS, new, old};
 use super::{load_end, offset};
@@ -70,7 +70,7 @@ pub(crate) fn analysis(recording: &Recording) -> Analysis {
 }
 
 fn counts(recording: &Recording) -> RequestCounts {
-    let with = |test: fn(&RequestRecord) -> bool| {
+    let with = |test: fn(&Request<'_>) -> bool| {
         recording.requests.iter().filter(|r| test(r)).count() as u64
     };
     let mut by_outcome = BTreeMap::new();
@@ -91,13 +91,13 @@ fn counts(recording: &Recording) -> RequestCounts {
 }
 
 fn latency(recording: &Recording) -> Latency {
-    let quantiles = |from: fn(&RequestRecord) -> i64| {
+    let quantiles = |from: fn(&Request<'_>) -> i64| {
         let ok = recording
             .requests
             .iter()
             .filter(|r| r.outcome == Outcome::Ok);
         let mut all: Vec<i64> = ok
-            .map(|r| r.ended.map_or(0, |e| e.nanos()) - from(r))
+            .map(|r| r.ended.map_or(0, |e| e.nanos()) - from(&r))
             .collect();
         all.sort_unstable();
         let q =
@@ -129,7 +129,7 @@ fn bursts(recording: &Recording) -> Vec<Burst> {
             let s = r.scheduled.nanos() as f64 / 1e9;
             bounds[i] <= s && s < bounds[i + 1]
         });
-        let own: Vec<&RequestRecord> = own.copied().collect();
+        let own: Vec<Request<'_>> = own.copied().collect();
         if !own.is_empty() {
             bursts.push(burst(i, bursts.len() as u32 + 1, &own));
         }
@@ -153,7 +153,7 @@ fn failures(recording: &Recording, bursts: &[Burst]) -> Vec<FailureReport> {
         .collect()
 }
 
-fn burst(i: usize, id: u32, requests: &[&RequestRecord]) -> Burst {
+fn burst(i: usize, id: u32, requests: &[Request<'_>]) -> Burst {
     let mut by_outcome = BTreeMap::new();
     for r in requests {
         *by_outcome.entry(r.outcome.as_str().to_owned()).or_insert(0) += 1;

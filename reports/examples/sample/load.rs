@@ -28,7 +28,9 @@ pub(crate) fn recording(slots: u64, failing: bool) -> Recording {
     let mut recording = Recording::new(run());
     let mut chance = Chance(7);
     for seq in 0..slots {
-        recording.requests.push(request(seq, failing, &mut chance));
+        recording
+            .requests
+            .push(request(seq, failing, &mut chance).view());
     }
     recording.generator = Some(GeneratorRecord {
         planned: slots,

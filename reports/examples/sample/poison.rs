@@ -116,7 +116,7 @@ fn poison_bursts(a: &mut Analysis) {
 }
 
 fn poison_recording(r: &mut Recording) {
-    for request in &mut r.requests {
+    r.requests.edit_each(|request| {
         poison(&mut request.name);
         request
             .pod
@@ -124,7 +124,7 @@ fn poison_recording(r: &mut Recording) {
             .chain(&mut request.peer)
             .for_each(poison);
         request.emitted_by = Some(HOSTILE.to_owned());
-    }
+    });
     for log in &mut r.logs {
         log.line = HOSTILE.repeat(1 + 1_048_576 / HOSTILE.len());
         log.timestamp = Some(HOSTILE.to_owned());

@@ -212,7 +212,7 @@ fn marks(
     let placement = Placement::new(a);
     let mut drawn = std::collections::BTreeSet::new();
     for r in recording.requests.iter().filter(|r| r.outcome.is_failure()) {
-        let pod = placement.of(r).pod.map(|index| &a.pods[index]);
+        let pod = placement.of(&r).pod.map(|index| &a.pods[index]);
         let lane = lanes
             .iter()
             .position(|p| pod.is_some_and(|pod| std::ptr::eq(*p, pod)));

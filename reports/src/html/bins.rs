@@ -1,7 +1,7 @@
 //! Outcomes and latency over time, in bins of several widths. Bins lie on multiples of their width, by the time at
 //! which a request was due.
 
-use rollscope_records::{Outcome, Recording, RequestRecord};
+use rollscope_records::{Outcome, Recording, Request};
 use serde_json::{Value, json};
 
 /// The series that outcomes are drawn in, in the order in which they are stacked: name, label.
@@ -121,7 +121,7 @@ fn level(recording: &Recording, width_ms: i64, first: i64, last: i64) -> Level {
     for request in &recording.requests {
         let index = index_of(request.scheduled.nanos());
         bins[index].counts[series_of(request.outcome)] += 1;
-        answered.extend(answered_after(request).map(|nanos| (index, nanos)));
+        answered.extend(answered_after(&request).map(|nanos| (index, nanos)));
     }
     answered.sort_unstable();
     for of_bin in answered.chunk_by(|(a, _), (b, _)| a == b) {
@@ -139,7 +139,7 @@ fn level(recording: &Recording, width_ms: i64, first: i64, last: i64) -> Level {
 }
 
 /// Latency from the scheduled time, ns, of a request that was answered.
-fn answered_after(request: &RequestRecord) -> Option<i64> {
+fn answered_after(request: &Request<'_>) -> Option<i64> {
     let answered = matches!(request.outcome, Outcome::Ok | Outcome::Status);
     let ended = request.ended.filter(|_| answered)?;
     Some(ended.nanos_since(request.scheduled))
@@ -172,7 +172,7 @@ pub(super) fn level_json(level: &Level) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use rollscope_records::{Lane, RunOffset};
+    use rollscope_records::{Lane, RequestRecord, RunOffset};
 
     use super::*;
     use crate::html::fixtures::recording_of;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use rollscope_analyzer::{Analysis, Burst};
-use rollscope_records::{Recording, RequestRecord};
+use rollscope_records::{Recording, Request};
 
 use super::first_screen::span;
 use super::parts::{
@@ -20,7 +20,7 @@ const MOST_LISTED: usize = 1_000;
 
 /// The section of bursts.
 pub(super) fn section(a: &Analysis, recording: &Recording, placement: &Placement<'_>) -> Markup {
-    let failed: BTreeMap<u64, &RequestRecord> = recording
+    let failed: BTreeMap<u64, Request<'_>> = recording
         .requests
         .iter()
         .filter(|r| r.outcome.is_failure())
@@ -40,7 +40,7 @@ pub(super) fn section(a: &Analysis, recording: &Recording, placement: &Placement
 fn burst(
     a: &Analysis,
     b: &Burst,
-    rows: &[&RequestRecord],
+    rows: &[Request<'_>],
     placement: &Placement<'_>,
     listed: usize,
 ) -> Markup {
@@ -70,7 +70,7 @@ fn burst(
 }
 
 /// A burst's requests, in the order in which they were due.
-fn rows_of<'a>(b: &Burst, failed: &BTreeMap<u64, &'a RequestRecord>) -> Vec<&'a RequestRecord> {
+fn rows_of<'a>(b: &Burst, failed: &BTreeMap<u64, Request<'a>>) -> Vec<Request<'a>> {
     let mut rows: Vec<_> = b
         .requests
         .iter()
@@ -82,7 +82,7 @@ fn rows_of<'a>(b: &Burst, failed: &BTreeMap<u64, &'a RequestRecord>) -> Vec<&'a 
 
 fn in_no_burst(
     a: &Analysis,
-    failed: &BTreeMap<u64, &RequestRecord>,
+    failed: &BTreeMap<u64, Request<'_>>,
     placement: &Placement<'_>,
 ) -> Markup {
     let rows: Vec<_> = failed
@@ -99,7 +99,7 @@ fn in_no_burst(
 }
 
 fn request_table(
-    rows: &[&RequestRecord],
+    rows: &[Request<'_>],
     placement: &Placement<'_>,
     a: &Analysis,
     listed: usize,
@@ -119,7 +119,7 @@ fn request_table(
     }
 }
 
-fn request_row(r: &RequestRecord, placement: &Placement<'_>, a: &Analysis) -> Markup {
+fn request_row(r: &Request<'_>, placement: &Placement<'_>, a: &Analysis) -> Markup {
     let pod = placement.of(r).pod.map(|index| a.pods[index].name.as_str());
     let after = r
         .ended
@@ -130,7 +130,7 @@ fn request_row(r: &RequestRecord, placement: &Placement<'_>, a: &Analysis) -> Ma
             td.num { (format!("{:.3}", r.scheduled.nanos() as f64 / 1e9)) }
             td.num { (after.unwrap_or_default()) }
             td { (r.lane.as_str()) @if r.reused { " (reused)" } }
-            td { (foreign(&r.name)) }
+            td { (foreign(r.name)) }
             td { (r.outcome.as_str()) @if let Some(status) = r.status { " " (status) } @if let Some(errno) = r.errno { " errno " (errno) } }
             td { (r.phase.as_str()) }
             td { @if let Some(pod) = pod { (foreign(pod)) } @else { "not tied to one" } }

@@ -34,7 +34,7 @@ pub(super) fn recording_of(requests: Vec<RequestRecord>) -> Recording {
         warnings: Vec::new(),
         end: None,
     });
-    recording.requests = requests;
+    recording.requests = requests.into();
     recording
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rollscope_analyzer::{Analysis, MsInterval, PodReport};
-use rollscope_records::{Interval, Recording, RequestRecord, RunOffset};
+use rollscope_records::{Interval, Recording, Request, RunOffset};
 
 /// Requests of one moment at most.
 const MOST_OF_A_MOMENT: usize = 8;
@@ -16,10 +16,10 @@ pub(super) fn near_evidence<'a>(
     analysis: &Analysis,
     recording: &'a Recording,
     most: usize,
-) -> Vec<&'a RequestRecord> {
+) -> Vec<Request<'a>> {
     let mut moments = moments(analysis);
     let by_pod = by_pod(recording, &moments);
-    let mut chosen: BTreeMap<(RunOffset, u64), &RequestRecord> = BTreeMap::new();
+    let mut chosen: BTreeMap<(RunOffset, u64), Request<'_>> = BTreeMap::new();
     for (pod, at) in moments.drain(..) {
         if chosen.len() >= most {
             break;
@@ -66,19 +66,19 @@ fn of_end(pod: &PodReport) -> impl Iterator<Item = Interval> {
 fn by_pod<'a>(
     recording: &'a Recording,
     moments: &[(&str, Interval)],
-) -> BTreeMap<&'a str, Vec<&'a RequestRecord>> {
+) -> BTreeMap<&'a str, Vec<Request<'a>>> {
     let mut spans: BTreeMap<&str, Interval> = BTreeMap::new();
     for (pod, at) in moments {
         let span = spans.entry(pod).or_insert(*at);
         *span = Interval::new(span.lo.min(at.lo), span.hi.max(at.hi));
     }
-    let mut by_pod: BTreeMap<&str, Vec<&RequestRecord>> = BTreeMap::new();
+    let mut by_pod: BTreeMap<&str, Vec<Request<'_>>> = BTreeMap::new();
     for request in &recording.requests {
-        if let Some(pod) = request.pod.as_deref()
+        if let Some(pod) = request.pod
             && !request.outcome.is_failure()
             && spans
                 .get(pod)
-                .is_some_and(|span| away(request, *span) <= NEAR)
+                .is_some_and(|span| away(&request, *span) <= NEAR)
         {
             by_pod.entry(pod).or_default().push(request);
         }
@@ -87,7 +87,7 @@ fn by_pod<'a>(
 }
 
 /// How far a request was from an interval, ns: 0 when it was under way within it.
-fn away(request: &RequestRecord, at: Interval) -> i64 {
+fn away(request: &Request<'_>, at: Interval) -> i64 {
     let from = request.dispatched.unwrap_or(request.scheduled);
     let to = request.ended.unwrap_or(from);
     let before = at.lo.nanos_since(to);
@@ -98,7 +98,7 @@ fn away(request: &RequestRecord, at: Interval) -> i64 {
 #[cfg(test)]
 mod tests {
     use rollscope_analyzer::Ms;
-    use rollscope_records::{Lane, Outcome};
+    use rollscope_records::{Lane, Outcome, RequestRecord};
 
     use super::*;
     use crate::html::fixtures::{analysis_of, recording_of};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rollscope_analyzer::{Analysis, FailureReport};
-use rollscope_records::{RequestRecord, RunOffset};
+use rollscope_records::{Request, RunOffset};
 
 /// The place of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +38,12 @@ impl<'a> Placement<'a> {
     }
 
     /// The place of `request`.
-    pub(crate) fn of(&self, request: &RequestRecord) -> Place {
+    pub(crate) fn of(&self, request: &Request<'_>) -> Place {
         let failure = self.failures.get(&request.seq).copied();
         let (name, how) = match failure {
             Some(failure) => (failure.pod.as_deref(), failure.how.as_str()),
             None if request.outcome.is_failure() => (None, "unknown"),
-            None => (request.pod.as_deref(), "header"),
+            None => (request.pod, "header"),
         };
         let at = request.ended.unwrap_or(request.scheduled);
         let pod = name.and_then(|name| self.pod(name, at));
@@ -79,7 +79,7 @@ fn basis(how: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use rollscope_analyzer::Ms;
-    use rollscope_records::{Lane, Outcome};
+    use rollscope_records::{Lane, Outcome, RequestRecord};
 
     use super::*;
     use crate::html::fixtures::analysis_of;
@@ -104,7 +104,7 @@ mod tests {
     fn a_failed_request_is_where_the_analysis_laid_it() {
         let mut analysis = analysis_of(&["a", "b"], &[(1, &["a"])]);
         analysis.failures = vec![failure(Some("b"), "time")];
-        let place = Placement::new(&analysis).of(&request(Outcome::EofBeforeHeaders, None));
+        let place = Placement::new(&analysis).of(&request(Outcome::EofBeforeHeaders, None).view());
         assert_eq!((place.pod, place.burst), (Some(1), Some(7)));
         assert_eq!(place.basis, basis("time"));
     }
@@ -114,7 +114,7 @@ mod tests {
         let mut analysis = analysis_of(&["a", "b"], &[(1, &["a"])]);
         for failures in [vec![failure(None, "unknown")], Vec::new()] {
             analysis.failures = failures;
-            let place = Placement::new(&analysis).of(&request(Outcome::Status, Some("a")));
+            let place = Placement::new(&analysis).of(&request(Outcome::Status, Some("a")).view());
             assert_eq!((place.pod, place.basis), (None, basis("unknown")));
         }
     }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn an_answered_request_is_on_the_pod_that_answered() {
         let analysis = analysis_of(&["a", "b"], &[]);
-        let place = Placement::new(&analysis).of(&request(Outcome::Ok, Some("b")));
+        let place = Placement::new(&analysis).of(&request(Outcome::Ok, Some("b")).view());
         assert_eq!((place.pod, place.basis), (Some(1), basis("header")));
     }
 
@@ -133,7 +133,7 @@ mod tests {
             analysis.pods[pod].first_seen_ms = Ms(RunOffset::from_millis(seen));
         }
         analysis.failures = vec![failure(Some("a"), "peer")];
-        let place = Placement::new(&analysis).of(&request(Outcome::EofBeforeHeaders, None));
+        let place = Placement::new(&analysis).of(&request(Outcome::EofBeforeHeaders, None).view());
         assert_eq!(place.pod, Some(1));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rollscope_records::{RequestRecord, RunOffset};
+use rollscope_records::{Request, RunOffset};
 use serde_json::{Map, Value, json};
 
 use super::bins::series_of;
@@ -71,13 +71,13 @@ impl Texts {
 /// The table of `requests`, which are in the order of the time at which they were due. Its texts can be shown as they
 /// are.
 pub(super) fn rows_json<'a>(
-    requests: impl Iterator<Item = &'a RequestRecord>,
+    requests: impl Iterator<Item = Request<'a>>,
     placement: &Placement<'_>,
 ) -> Value {
     let mut texts = Texts::default();
     let mut columns: [Vec<Cell>; COLUMNS.len()] = Default::default();
     for request in requests {
-        let row = row(request, placement.of(request), &mut texts);
+        let row = row(&request, placement.of(&request), &mut texts);
         for (column, cell) in columns.iter_mut().zip(row) {
             column.push(cell);
         }
@@ -90,7 +90,7 @@ pub(super) fn rows_json<'a>(
     json!({ "count": columns[0].len(), "columns": columns_json, "texts": texts.all })
 }
 
-fn row(r: &RequestRecord, place: Place, texts: &mut Texts) -> [Cell; COLUMNS.len()] {
+fn row(r: &Request<'_>, place: Place, texts: &mut Texts) -> [Cell; COLUMNS.len()] {
     let scheduled = micros(r.scheduled.nanos());
     let after = |at: Option<RunOffset>| at.map(|at| micros(at.nanos()) - scheduled);
     let close = i64::from(r.close_requested) + 2 * i64::from(r.close_received);
@@ -98,7 +98,7 @@ fn row(r: &RequestRecord, place: Place, texts: &mut Texts) -> [Cell; COLUMNS.len
         i64::try_from(r.seq).ok(),
         Some(scheduled),
         texts.add(r.lane.as_str()),
-        texts.add(&r.name),
+        texts.add(r.name),
         after(r.dispatched),
         after(r.connected),
         after(r.written),
@@ -110,7 +110,7 @@ fn row(r: &RequestRecord, place: Place, texts: &mut Texts) -> [Cell; COLUMNS.len
         r.idle.map(micros),
         Some(i64::from(r.reused)),
         r.local_port.map(i64::from),
-        texts.some(r.peer.as_deref()),
+        texts.some(r.peer),
         r.status.map(i64::from),
         texts.add(r.outcome.as_str()),
         i64::try_from(series_of(r.outcome)).ok(),
@@ -119,8 +119,8 @@ fn row(r: &RequestRecord, place: Place, texts: &mut Texts) -> [Cell; COLUMNS.len
         i64::try_from(r.bytes_sent).ok(),
         i64::try_from(r.bytes_received).ok(),
         Some(close),
-        texts.some(r.pod.as_deref()),
-        texts.some(r.emitted_by.as_deref()),
+        texts.some(r.pod),
+        texts.some(r.emitted_by),
         Some(i64::from(r.maskable)),
         place.pod.and_then(|pod| i64::try_from(pod).ok()),
         texts.add(place.basis),

@@ -86,7 +86,7 @@ impl Label {
 
 /// The cause of a failed request.
 pub(crate) fn label(case: &Case, truth: &Truth, met: &Met<'_>) -> Verdict {
-    let background = case.mix.named(&met.request.name).and_then(|a| a.background);
+    let background = case.mix.named(met.request.name).and_then(|a| a.background);
     match (met.how, background) {
         (How::Answered(status), Some(Background::Status(drawn))) if status == drawn => {
             return Verdict::Is(is("background", None));
@@ -478,7 +478,7 @@ mod tests {
         let mut request = RequestRecord::scheduled(1, Lane::New, "home", at(ms));
         request.outcome = Outcome::ConnectRefused;
         let met = Met {
-            request: &request,
+            request: request.view(),
             how,
             pod: Some("web".to_owned()),
             at: at(ms),

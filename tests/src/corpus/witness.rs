@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rollscope_records::{ConnectionRecord, Outcome, Recording, RequestRecord, RunOffset};
+use rollscope_records::{Connection, Outcome, Recording, Request, RunOffset};
 
 use super::truth::{Dialled, Proxied, Truth};
 
@@ -27,7 +27,7 @@ pub(crate) enum How {
 #[derive(Debug, Clone)]
 pub(crate) struct Met<'a> {
     /// The request.
-    pub(crate) request: &'a RequestRecord,
+    pub(crate) request: Request<'a>,
     /// How it failed.
     pub(crate) how: How,
     /// The pod that had it.
@@ -50,7 +50,7 @@ pub(crate) struct Met<'a> {
 #[derive(Debug)]
 pub(crate) struct Witness<'a> {
     truth: &'a Truth,
-    connections: HashMap<u64, (&'a ConnectionRecord, Option<&'a Dialled>)>,
+    connections: HashMap<u64, (Connection<'a>, Option<&'a Dialled>)>,
     by_client: BTreeMap<u16, Vec<&'a Proxied>>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Witness<'a> {
     /// Brings the recording's connections together with the front end's decisions, which were made one for each, in
     /// the same order.
     pub(crate) fn of(recording: &'a Recording, truth: &'a Truth) -> Self {
-        let mut by_id: Vec<&ConnectionRecord> = recording.connections.iter().collect();
+        let mut by_id: Vec<_> = recording.connections.iter().collect();
         by_id.sort_by_key(|c| c.id);
         let whole = by_id.len() == truth.dialled.len();
         let connections = by_id.iter().enumerate().map(|(i, c)| {
@@ -82,7 +82,7 @@ impl<'a> Witness<'a> {
     }
 
     /// What became of a failed request.
-    pub(crate) fn met(&self, request: &'a RequestRecord) -> Met<'a> {
+    pub(crate) fn met(&self, request: Request<'a>) -> Met<'a> {
         let at = request.ended.unwrap_or(request.scheduled);
         let connection = request.connection.and_then(|id| self.connections.get(&id));
         let mut met = Met {
@@ -110,14 +110,14 @@ impl<'a> Witness<'a> {
         met
     }
 
-    fn through_l4(&self, connection: &ConnectionRecord, dialled: &Dialled, met: &mut Met<'a>) {
+    fn through_l4(&self, connection: &Connection<'_>, dialled: &Dialled, met: &mut Met<'a>) {
         met.fallback = dialled.fallback;
         met.pod.clone_from(&dialled.pod);
         let Some(pod) = &dialled.pod else {
             met.how = How::NoEndpoint;
             return;
         };
-        met.how = how(met.request);
+        met.how = how(&met.request);
         if met.how == How::Refused {
             met.at = connection.started;
         }
@@ -141,8 +141,8 @@ impl<'a> Witness<'a> {
         });
     }
 
-    fn through_http(&self, connection: &ConnectionRecord, met: &mut Met<'a>) {
-        let request = met.request;
+    fn through_http(&self, connection: &Connection<'_>, met: &mut Met<'a>) {
+        let request = &met.request;
         let sent = request.dispatched.unwrap_or(request.scheduled);
         let proxied = connection.local_port.and_then(|port| {
             let of_port = self.by_client.get(&port)?;
@@ -182,7 +182,7 @@ impl<'a> Witness<'a> {
 }
 
 /// How it failed as far as the client can tell, on a direct way to the pod.
-fn how(request: &RequestRecord) -> How {
+fn how(request: &Request<'_>) -> How {
     match request.outcome {
         Outcome::ConnectRefused | Outcome::ConnectReset => How::Refused,
         Outcome::ClosedBeforeSend

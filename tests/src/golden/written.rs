@@ -37,7 +37,9 @@ pub(super) fn recording(name: &str, text: &str) -> Recording {
 }
 
 struct Book {
+    /// Everything but the requests.
     recording: Recording,
+    requests: Vec<RequestRecord>,
     pods: Vec<Pod>,
     /// What each clock is ahead of the run's, ns.
     ahead: BTreeMap<String, i64>,
@@ -50,6 +52,7 @@ impl Book {
     fn new() -> Self {
         Self {
             recording: Recording::new(run()),
+            requests: Vec::new(),
             pods: Vec::new(),
             ahead: BTreeMap::new(),
             stage: None,
@@ -153,7 +156,7 @@ impl Book {
             _ => return None,
         };
         let took = parse::length(options.take("took").unwrap_or("3ms"))?;
-        let seq = self.recording.requests.len() as u64;
+        let seq = self.requests.len() as u64;
         let name = options.take("name").unwrap_or("list");
         let mut r = RequestRecord::scheduled(seq, lane, name, RunOffset(at));
         (r.outcome, r.phase) = (outcome, phase(outcome));
@@ -172,7 +175,7 @@ impl Book {
         if r.phase >= Phase::Head {
             self.connect(&mut r, at, took);
         }
-        self.recording.requests.push(r);
+        self.requests.push(r);
         options.left().is_empty().then_some(())
     }
 
@@ -260,12 +263,13 @@ impl Book {
         Some(())
     }
 
-    fn close(self) -> Recording {
+    fn close(mut self) -> Recording {
         let mut recording = self.recording;
-        recording.requests.sort_by_key(|r| r.scheduled);
-        for (seq, r) in (0..).zip(&mut recording.requests) {
+        self.requests.sort_by_key(|r| r.scheduled);
+        for (seq, r) in (0..).zip(&mut self.requests) {
             r.seq = seq;
         }
+        recording.requests = self.requests.into();
         recording.watch.sort_by_key(|w| match w {
             WatchRecord::Event { at, .. } => *at,
             WatchRecord::Gap(gap) => gap.from,
