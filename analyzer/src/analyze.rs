@@ -9,12 +9,12 @@ use crate::background::Baseline;
 use crate::burst::{self, Cell, Merged};
 use crate::clocks::Clocks;
 use crate::context::Context;
+use crate::corners::{Corner, corners, judge_at_corners};
 use crate::drain::drains;
 use crate::gaps::Gaps;
 use crate::measure::{measure, pod_reports};
 use crate::ordered::Ordered;
-use crate::signatures::judge;
-use crate::timeline::{LogBook, PodIx, Timeline, stage_reports, timeline};
+use crate::timeline::{LogBook, PodIx, Timeline, settle, stage_reports, timeline};
 use crate::traffic::{Failure, How, Kind, Traffic, sharpen};
 use crate::verdict::{Grounds, verdict};
 use crate::{assertions, counts, failures, findings, kube_time, latency, notes, tame};
@@ -25,13 +25,15 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let recording = tamed.as_ref();
     let ordered = Ordered::of(recording);
     let clocks = Clocks::of(recording, &ordered);
-    let mut timeline = timeline(recording, &ordered, &clocks);
-    let logs = LogBook::of(recording, &ordered, &clocks, &timeline);
     let gaps = Gaps::of(recording);
+    let mut timeline = timeline(recording, &ordered, &clocks, &gaps);
+    let logs = LogBook::of(recording, &ordered, &clocks, &timeline);
+    settle(&mut timeline, &logs);
     let mut traffic = Traffic::of(recording, &ordered, &timeline);
     sharpen(&mut timeline, &traffic);
     traffic.suspect(&timeline, &logs);
-    let (cells, bursts) = judged(&timeline, &mut traffic, &logs, &gaps, recording);
+    let corners = corners(&timeline, &traffic, &logs, &gaps, &clocks);
+    let (cells, bursts) = judged(&timeline, &mut traffic, &logs, &gaps, &corners, recording);
 
     let drains = drains(&timeline, &traffic, &logs, &gaps);
     let measures = measure(&timeline, &traffic, &drains);
@@ -45,6 +47,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         baseline: &baseline,
         measures: &measures,
         target: &recording.run.target.kind,
+        corners: &corners,
         stages: stage_reports(&ordered.stages),
     };
     assembled(
@@ -102,6 +105,7 @@ fn judged(
     traffic: &mut Traffic<'_>,
     logs: &LogBook,
     gaps: &Gaps,
+    corners: &[Corner],
     recording: &Recording,
 ) -> (Vec<Cell>, Vec<Merged>) {
     let gap = burst::gap(recording.run.rate_per_second);
@@ -116,6 +120,7 @@ fn judged(
         baseline: &baseline,
         measures: &BTreeMap::new(),
         target: &recording.run.target.kind,
+        corners,
         stages: Vec::new(),
     };
     let name = |f: &Failure| traffic.request(f).name.to_string();
@@ -123,7 +128,7 @@ fn judged(
     let cells: Vec<Cell> = burst::cells(&traffic.failures, gap, timeline, name, usual)
         .into_iter()
         .map(|case| Cell {
-            judgement: judge(&case, &cx),
+            judgement: judge_at_corners(&case, &cx),
             failures: case.failures,
         })
         .collect();

@@ -6,6 +6,7 @@ use rollscope_records::{Interval, RunOffset};
 
 use crate::analysis::{Evidence, MsInterval, StageReport};
 use crate::background::Baseline;
+use crate::corners::Corner;
 use crate::drain::Drain;
 use crate::gaps::Gaps;
 use crate::measure::Measures;
@@ -24,11 +25,36 @@ pub(crate) struct Context<'a> {
     pub(crate) measures: &'a BTreeMap<PodIx, Measures>,
     /// What the rollout runs on: `sandbox`, `kubernetes` or `none`.
     pub(crate) target: &'a str,
+    /// The cluster at the corners of what is known of other clocks.
+    pub(crate) corners: &'a [Corner],
     /// The scenario's stages; empty while causes are judged.
     pub(crate) stages: Vec<StageReport>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// The same facts with another timeline.
+    pub(crate) fn at<'c>(
+        &'c self,
+        timeline: &'c Timeline,
+        drains: &'c BTreeMap<PodIx, Drain>,
+    ) -> Context<'c>
+    where
+        'a: 'c,
+    {
+        Context {
+            timeline,
+            drains,
+            traffic: self.traffic,
+            logs: self.logs,
+            gaps: self.gaps,
+            baseline: self.baseline,
+            measures: self.measures,
+            target: self.target,
+            corners: &[],
+            stages: Vec::new(),
+        }
+    }
+
     pub(crate) fn pod(&self, ix: PodIx) -> &Pod {
         self.timeline.pod(ix)
     }

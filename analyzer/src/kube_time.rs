@@ -14,6 +14,16 @@ pub(crate) struct WrittenTime {
     pub(crate) resolution: i64,
 }
 
+impl WrittenTime {
+    /// The time that lies `nanos` later.
+    pub(crate) const fn plus_nanos(self, nanos: i64) -> Self {
+        Self {
+            unix_nanos: self.unix_nanos.saturating_add(nanos),
+            resolution: self.resolution,
+        }
+    }
+}
+
 /// Reads RFC 3339. A time without a fraction has a resolution of one second, others of their last digit.
 pub(crate) fn parse(text: &str) -> Option<WrittenTime> {
     let parsed = OffsetDateTime::parse(text, &Rfc3339).ok()?;

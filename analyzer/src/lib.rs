@@ -1,7 +1,7 @@
 //! Pure analysis: a [`Recording`](rollscope_records::Recording) in, an [`Analysis`] out. No I/O, no clock, no chance.
 //!
-//! `ordered` -> `clocks` -> `timeline` -> `traffic` -> `drain` -> `burst` (judged by `signatures`) -> `measure`,
-//! `findings`, `assertions` -> `verdict`. A new signature is one file in `signatures`.
+//! `ordered` -> `clocks` -> `timeline` -> `traffic` -> `drain` -> `burst` (judged by `signatures`, at the `corners` too)
+//! -> `measure`, `findings`, `assertions` -> `verdict`. A new signature is one file in `signatures`.
 
 mod advice;
 mod analysis;
@@ -11,6 +11,7 @@ mod background;
 mod burst;
 mod clocks;
 mod context;
+mod corners;
 mod counts;
 mod drain;
 mod failures;

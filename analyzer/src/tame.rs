@@ -57,36 +57,11 @@ fn wild(recording: &Recording) -> bool {
 }
 
 fn cut(recording: &mut Recording) {
-    let tame = |t: &mut RunOffset| *t = tame_offset(*t);
-    recording.requests.edit_each(|r| {
-        tame(&mut r.scheduled);
-        let times = [
-            &mut r.dispatched,
-            &mut r.connected,
-            &mut r.written,
-            &mut r.first_byte,
-            &mut r.ended,
-        ];
-        times.into_iter().flatten().for_each(tame);
-        r.idle = r.idle.map(tame_nanos);
-    });
-    for w in &mut recording.watch {
-        match w {
-            WatchRecord::Event { at, .. } => tame(at),
-            WatchRecord::Gap(g) => {
-                tame(&mut g.from);
-                g.to.iter_mut().for_each(tame);
-            }
-        }
-    }
-    recording.logs.iter_mut().for_each(|l| tame(&mut l.at));
-    recording.stages.iter_mut().for_each(|s| tame(&mut s.at));
+    recording.map_times(tame_offset);
+    recording
+        .requests
+        .edit_each(|r| r.idle = r.idle.map(tame_nanos));
     for c in &mut recording.clocks {
-        tame(&mut c.before);
-        tame(&mut c.after);
         c.resolution_nanos = tame_nanos(c.resolution_nanos);
-    }
-    if let Some(end) = &mut recording.run.end {
-        tame(&mut end.at);
     }
 }

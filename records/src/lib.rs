@@ -5,15 +5,18 @@
 
 mod clock;
 mod disk;
+mod merge;
 mod observation;
 mod recording;
 pub mod redact;
 mod request;
 mod run;
 mod table;
+mod times;
 
 pub use clock::{Interval, RunClock, RunOffset};
 pub use disk::{ReadError, RecordingWriter, WriteError, requests_parquet};
+pub use merge::MergeError;
 pub use observation::{
     ClockSample, Gap, LogRecord, LogSource, ObjectKind, StageEvent, StageRecord, WatchRecord,
     WatchType, marks,

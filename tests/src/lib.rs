@@ -4,6 +4,7 @@
 pub mod corpus;
 mod golden;
 mod ledger;
+pub mod noise;
 mod processes;
 mod program;
 mod schema;

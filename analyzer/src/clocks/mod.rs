@@ -67,13 +67,27 @@ impl Clocks {
 
     /// The run's time of what `clock` wrote.
     pub(crate) fn to_run(&self, clock: &str, written: WrittenTime) -> Interval {
-        let at = written.unix_nanos.saturating_sub(self.wall_start);
         let offset = self.offset(clock);
-        let lo = at.saturating_sub(offset.hi);
-        let hi = at
-            .saturating_add(written.resolution)
-            .saturating_sub(offset.lo);
+        self.with_offset(written, offset.lo, offset.hi)
+    }
+
+    fn with_offset(&self, written: WrittenTime, least: i64, most: i64) -> Interval {
+        let at = written.unix_nanos.saturating_sub(self.wall_start);
+        let lo = at.saturating_sub(most);
+        let hi = at.saturating_add(written.resolution).saturating_sub(least);
         Interval::new(tame_offset(RunOffset(lo)), tame_offset(RunOffset(hi)))
+    }
+
+    /// The run's time of what `clock` wrote, if it is as far ahead of ours as it can be.
+    pub(crate) fn at_earliest(&self, clock: &str, written: WrittenTime) -> Interval {
+        let offset = self.offset(clock);
+        self.with_offset(written, offset.hi, offset.hi)
+    }
+
+    /// The run's time of what `clock` wrote, if it is as far behind ours as it can be.
+    pub(crate) fn at_latest(&self, clock: &str, written: WrittenTime) -> Interval {
+        let offset = self.offset(clock);
+        self.with_offset(written, offset.lo, offset.lo)
     }
 
     /// The run's time of an RFC 3339 text of `clock`.
@@ -92,6 +106,11 @@ impl Clocks {
                 hi: 0,
                 samples: 0,
             })
+    }
+
+    /// Whether anything bounds its offset.
+    pub(crate) fn bounded(&self, clock: &str) -> bool {
+        self.offsets.contains_key(clock)
     }
 
     pub(crate) fn reports(&self) -> Vec<ClockReport> {

@@ -57,10 +57,17 @@ fn from_watch<'a>(seen: &mut Received, ordered: &Ordered<'a>) -> BTreeMap<&'a st
     let mut nodes: BTreeMap<&str, &str> = BTreeMap::new();
     let mut told: BTreeSet<(&str, &str)> = BTreeSet::new();
     for s in &ordered.watch {
-        if s.kind == ObjectKind::Event
-            && let Some(t) = EventView(s.object).last_seen()
-        {
-            seen.add(API_SERVER.to_owned(), t, s.at, Delivery::Late);
+        if s.kind == ObjectKind::Event {
+            let event = EventView(s.object);
+            let node = event.pod().and_then(|name| nodes.get(name)).copied();
+            let clock = match (event.by_kubelet(), node) {
+                (false, _) => Some(API_SERVER.to_owned()),
+                (true, node) => node.map(|n| node_clock(Some(n))),
+            };
+            if let (Some(clock), Some(t)) = (clock, event.last_seen()) {
+                seen.add(clock, t, s.at, Delivery::Late);
+            }
+            continue;
         }
         let pod = PodView(s.object);
         let (ObjectKind::Pod, Some(name)) = (s.kind, pod.name()) else {

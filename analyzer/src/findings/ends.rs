@@ -3,7 +3,8 @@
 use crate::analysis::{Burst, Finding};
 use crate::burst::unique;
 use crate::context::Context;
-use crate::signatures::{Case, Group, Judgement, SEVERAL, by_name, judge, undecided_summary};
+use crate::corners::judge_at_corners;
+use crate::signatures::{Case, Group, Judgement, SEVERAL, by_name, undecided_summary};
 use crate::timeline::{ContainerEnd, PodIx};
 
 /// Judges the end of every pod and container, and groups what is found.
@@ -11,7 +12,7 @@ pub(super) fn bad_ends(bursts: &[Burst], cx: &Context<'_>) -> Vec<Finding> {
     let mut groups: Vec<(Judgement, Vec<PodIx>)> = Vec::new();
     for ix in cx.timeline.indices() {
         for end in cx.pod(ix).ends().filter(|e| watched(ix, e, cx)) {
-            let verdict = judge(&Case::of_end(ix, end), cx);
+            let verdict = judge_at_corners(&Case::of_end(ix, end), cx);
             if by_name(&verdict.cause).is_none() && verdict.cause != SEVERAL {
                 continue;
             }

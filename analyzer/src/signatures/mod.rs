@@ -27,7 +27,7 @@ mod unknown;
 mod weighing;
 
 pub(crate) use case::Case;
-pub(crate) use judge::{Judgement, SEVERAL, judge};
+pub(crate) use judge::{INDETERMINATE, Judgement, SEVERAL, UNKNOWN, judge};
 pub(crate) use weighing::Hypothesis;
 
 use crate::analysis::Advice;

@@ -6,8 +6,9 @@ use rollscope_records::{ObjectKind, Recording, RunOffset, WatchType};
 
 use super::endpoints::EndpointBook;
 use super::rollout::rollout;
-use super::{ContainerEnd, Deletion, Pod, PodIx, Timeline};
+use super::{ContainerEnd, Deletion, LogBook, Pod, PodIx, Sighting, Timeline, Voice};
 use crate::clocks::{Clocks, node_clock};
+use crate::gaps::Gaps;
 use crate::ordered::{Ordered, Seen};
 use crate::view::{ContainerState, EventView, PodView};
 
@@ -15,7 +16,12 @@ use crate::view::{ContainerState, EventView, PodView};
 const FIRST_LIST: i64 = 1_000_000_000;
 
 /// Builds the timeline of a recording.
-pub(crate) fn timeline(recording: &Recording, ordered: &Ordered<'_>, clocks: &Clocks) -> Timeline {
+pub(crate) fn timeline(
+    recording: &Recording,
+    ordered: &Ordered<'_>,
+    clocks: &Clocks,
+    gaps: &Gaps,
+) -> Timeline {
     let mut book = PodBook {
         listed_until: ordered
             .watch
@@ -27,7 +33,7 @@ pub(crate) fn timeline(recording: &Recording, ordered: &Ordered<'_>, clocks: &Cl
     let mut events = Vec::new();
     for seen in &ordered.watch {
         match seen.kind {
-            ObjectKind::Pod => book.see(seen, clocks),
+            ObjectKind::Pod => book.see(seen, clocks, gaps),
             ObjectKind::EndpointSlice => endpoints.see(seen),
             ObjectKind::Event => events.push(seen),
             _ => {}
@@ -52,7 +58,7 @@ pub(crate) fn timeline(recording: &Recording, ordered: &Ordered<'_>, clocks: &Cl
             .unwrap_or_default();
     }
     for event in &events {
-        note_event(event, &by_name, &mut pods);
+        note_event(event, &by_name, &mut pods, clocks);
     }
     let rollout = rollout(ordered, &pods);
     for pod in &mut pods {
@@ -70,22 +76,56 @@ pub(crate) fn timeline(recording: &Recording, ordered: &Ordered<'_>, clocks: &Cl
     }
 }
 
-fn note_event(seen: &Seen<'_>, by_name: &BTreeMap<String, PodIx>, pods: &mut [Pod]) {
+fn note_event(
+    seen: &Seen<'_>,
+    by_name: &BTreeMap<String, PodIx>,
+    pods: &mut [Pod],
+    clocks: &Clocks,
+) {
     let event = EventView(seen.object);
     let Some(pod) = event.pod().and_then(|name| by_name.get(name)) else {
         return;
     };
     let pod = &mut pods[pod.0];
+    // A list after a gap shows what happened long before: then the kubelet's own time tells.
+    let clock = node_clock(pod.node.as_deref());
+    let written = event
+        .last_seen()
+        .filter(|_| event.by_kubelet() && clocks.bounded(&clock))
+        .and_then(|t| clocks.read(&clock, t));
+    let at = written.map_or(seen.at, |w| w.hi.min(seen.at));
     match event.reason() {
         _ if seen.event == WatchType::Deleted => {}
         Some("Killing") => {
-            pod.killing.push(seen.at);
+            pod.killing.push(at);
             if event.message().is_some_and(|m| m.contains("probe")) {
-                pod.probe_kills.push(seen.at);
+                pod.probe_kills.push(at);
             }
         }
-        Some("Unhealthy") => pod.unhealthy.push(seen.at),
+        Some("Unhealthy") => pod.unhealthy.push(at),
         _ => {}
+    }
+}
+
+/// A deletion may show in the pod's endpoint, in the event of its kubelet and in its log before its own watch event
+/// comes; and an end that is told of after it was not before it.
+pub(crate) fn settle(timeline: &mut Timeline, logs: &LogBook) {
+    for (i, pod) in timeline.pods.iter_mut().enumerate() {
+        let Some(deletion) = &mut pod.deletion else {
+            continue;
+        };
+        let stopped = pod.killing.iter().filter(|k| !pod.probe_kills.contains(k));
+        let terminating = pod.endpoint.iter().filter(|s| s.terminating == Some(true));
+        let said = logs.pod(PodIx(i)).into_iter().flat_map(|log| &log.said);
+        let said = said.filter(|l| l.voice == Voice::Shutdown).map(|l| l.at);
+        let shown = stopped.copied().chain(terminating.map(|s| s.from));
+        for at in shown.chain(said) {
+            deletion.shown(at);
+        }
+        let seen = deletion.seen;
+        for end in pod.earlier_ends.iter_mut().chain(&mut pod.end) {
+            end.not_before_deletion(seen);
+        }
     }
 }
 
@@ -93,12 +133,14 @@ fn note_event(seen: &Seen<'_>, by_name: &BTreeMap<String, PodIx>, pods: &mut [Po
 struct PodBook {
     pods: Vec<Pod>,
     by_uid: BTreeMap<String, usize>,
+    /// Receipt of each pod's latest object.
+    latest: Vec<RunOffset>,
     listed_until: i64,
     readiness_recorded: bool,
 }
 
 impl PodBook {
-    fn see(&mut self, seen: &Seen<'_>, clocks: &Clocks) {
+    fn see(&mut self, seen: &Seen<'_>, clocks: &Clocks, gaps: &Gaps) {
         let view = PodView(seen.object);
         let Some(name) = view.name() else {
             return;
@@ -113,14 +155,21 @@ impl PodBook {
                 listed,
                 ..Pod::default()
             });
+            self.latest.push(seen.at);
             self.pods.len() - 1
         });
         let pod = &mut self.pods[ix];
         describe(pod, view);
         if pod.deletion.is_none() {
-            let live = seen.at > pod.first_seen;
-            pod.deletion = Deletion::first(view, seen.at, live, clocks);
+            let before = Some(self.latest[ix]).filter(|b| *b < seen.at);
+            let sighting = Sighting {
+                at: seen.at,
+                before,
+                after_gap: before.is_some_and(|b| gaps.hides("watch/Pod", b, seen.at)),
+            };
+            pod.deletion = Deletion::first(view, sighting, clocks);
         }
+        self.latest[ix] = seen.at;
         if let Some(ready) = view.ready() {
             self.readiness_recorded |= !ready;
             if pod.ready.last().map(|(_, r)| *r) != Some(ready) {
@@ -167,10 +216,7 @@ fn containers(pod: &mut Pod, view: PodView<'_>, seen: &Seen<'_>, clocks: &Clocks
         }
         match state {
             ContainerState::Terminated(t) => {
-                let mut end = ContainerEnd::read(name, t, seen.at, &clock, clocks);
-                if let Some(d) = &pod.deletion {
-                    end.not_before_deletion(d.seen);
-                }
+                let end = ContainerEnd::read(name, t, seen.at, &clock, clocks);
                 note_end(pod, end, is_main);
             }
             ContainerState::Running { .. } => {

@@ -3,6 +3,7 @@
 use rollscope_records::{Interval, RunOffset};
 
 use crate::clocks::Clocks;
+use crate::kube_time::{self, WrittenTime};
 use crate::view::TerminatedView;
 
 const MS: i64 = 1_000_000;
@@ -25,6 +26,8 @@ pub(crate) struct ContainerEnd {
     pub(crate) reason: String,
     /// When: from `finishedAt` (one second) and from the receipt.
     pub(crate) at: Interval,
+    /// `finishedAt`, on the node's clock.
+    pub(crate) written: Option<WrittenTime>,
     /// Receipt of the first object that says so.
     pub(crate) seen: RunOffset,
     /// When the same container was seen running again.
@@ -43,12 +46,14 @@ impl ContainerEnd {
         clock: &str,
         clocks: &Clocks,
     ) -> Self {
-        let written = t.finished_at.and_then(|f| clocks.read(clock, f));
+        let written = t.finished_at.and_then(kube_time::parse);
+        let read = written.map(|w| clocks.to_run(clock, w));
         Self {
             container: container.to_owned(),
             code: t.exit_code,
             reason: t.reason.to_owned(),
-            at: interval(written, seen),
+            at: interval(read, seen),
+            written,
             seen,
             running_again: None,
             witness: None,
@@ -83,6 +88,11 @@ impl ContainerEnd {
         // On a busy host a client hears of it late, but hardly later than the API server does.
         let late = self.seen.min(self.at.hi.plus_nanos(500 * MS));
         self.at.lo.plus_nanos(-100 * MS) <= t && t <= self.at.hi.plus_nanos(150 * MS).max(late)
+    }
+
+    /// It was told of so late that only its node's clock tells when it was.
+    pub(crate) fn told_late(&self) -> bool {
+        self.at.hi < self.seen.plus_nanos(-STATUS_WITHIN)
     }
 
     pub(crate) fn oom(&self) -> bool {

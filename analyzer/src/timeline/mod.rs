@@ -9,8 +9,8 @@ mod pod;
 mod rollout;
 mod stages;
 
-pub(crate) use build::timeline;
-pub(crate) use deletion::Deletion;
+pub(crate) use build::{settle, timeline};
+pub(crate) use deletion::{Deletion, Sighting};
 pub(crate) use end::ContainerEnd;
 pub(crate) use endpoints::{EndpointSpan, ReadyCount};
 pub(crate) use logs::{LogBook, LogLine, STREAM_DISORDER, Voice};
@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rollscope_records::RunOffset;
 
 /// Everything that is known of the cluster.
+#[derive(Clone)]
 pub(crate) struct Timeline {
     /// In order of creation.
     pub(crate) pods: Vec<Pod>,

@@ -29,6 +29,13 @@ impl<'a> EventView<'a> {
             .or_else(|| str_at(self.0, &["regarding", "name"]))
     }
 
+    /// A kubelet reported it: its times are of a node's clock.
+    pub(crate) fn by_kubelet(self) -> bool {
+        let reporter = str_at(self.0, &["source", "component"])
+            .or_else(|| str_at(self.0, &["reportingComponent"]));
+        reporter == Some("kubelet")
+    }
+
     /// When it last happened, as written: microseconds where the reporter gives them, else whole seconds.
     pub(crate) fn last_seen(self) -> Option<&'a str> {
         str_at(self.0, &["series", "lastObservedTime"])

@@ -196,6 +196,12 @@ impl<'a> PodView<'a> {
         })
     }
 
+    /// No ordinary container runs any more, and one has ended.
+    pub(crate) fn has_ended(self) -> bool {
+        let mut states = self.containers().map(|(_, state, ..)| state).peekable();
+        states.peek().is_some() && states.all(|s| matches!(s, ContainerState::Terminated(_)))
+    }
+
     /// `(name, state, last state, restart count)` of every ordinary container.
     pub(crate) fn containers(
         self,

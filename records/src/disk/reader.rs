@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::columns::Stored;
 use super::{ReadError, checksums, parquet, stream};
-use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, Table, WatchRecord};
+use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, Table};
 
 impl Recording {
     /// Reads the recording in the folder `dir`. What is cut or damaged is left out and listed in `losses`.
@@ -26,18 +26,6 @@ impl Recording {
         recording.losses = losses;
         recording.sort();
         Ok(recording)
-    }
-
-    fn sort(&mut self) {
-        self.requests.sort();
-        self.connections.sort();
-        self.watch.sort_by_key(|w| match w {
-            WatchRecord::Event { at, .. } => *at,
-            WatchRecord::Gap(gap) => gap.from,
-        });
-        self.logs.sort_by_key(|l| l.at);
-        self.stages.sort_by_key(|s| s.at);
-        self.clocks.sort_by_key(|c| c.after);
     }
 }
 

@@ -13,6 +13,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::parse::{self, Options};
 use super::pods::{Pod, Seen};
+use crate::noise;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -46,6 +47,7 @@ struct Book {
     stage: Option<(usize, String)>,
     /// Of each connection: requests on it, and the end of the last.
     connections: BTreeMap<u64, (u32, i64)>,
+    gaps: Vec<Gap>,
 }
 
 impl Book {
@@ -57,6 +59,7 @@ impl Book {
             ahead: BTreeMap::new(),
             stage: None,
             connections: BTreeMap::new(),
+            gaps: Vec::new(),
         }
     }
 
@@ -254,17 +257,20 @@ impl Book {
     /// `gap watch/Pod 410 Gone`
     fn gap(&mut self, (from, to): (i64, i64), rest: &str) -> Option<()> {
         let (source, reason) = word(rest);
-        self.recording.watch.push(WatchRecord::Gap(Gap {
+        self.gaps.push(Gap {
             source: source.to_owned(),
             from: RunOffset(from),
             to: Some(RunOffset(to)),
             reason: reason.to_owned(),
-        }));
+        });
         Some(())
     }
 
     fn close(mut self) -> Recording {
         let mut recording = self.recording;
+        for gap in self.gaps {
+            noise::lose_watch(&mut recording, gap);
+        }
         self.requests.sort_by_key(|r| r.scheduled);
         for (seq, r) in (0..).zip(&mut self.requests) {
             r.seq = seq;
