@@ -1,6 +1,6 @@
 //! Advice with numbers: each names the field that it is about, what it should be, why, and what it is now.
 
-use crate::analysis::Advice;
+use crate::analysis::{Advice, Budget, MsLength};
 use crate::context::Context;
 use crate::timeline::PodIx;
 use crate::words::{count, span};
@@ -16,46 +16,80 @@ const GRACE_MARGIN: i64 = 5;
 const PRE_STOP: &str = "spec.template.spec.containers[].lifecycle.preStop.sleep.seconds";
 const GRACE: &str = "spec.template.spec.terminationGracePeriodSeconds";
 
+/// A quantile stands for all from this many pods on; the maximum for fewer.
+const MANY: usize = 100;
+
+/// What was measured on several pods, as advice uses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Spread {
+    /// The 99th percentile of many, the maximum of few, ns.
+    nanos: i64,
+    /// `maximum of 6 pods`, `p99 of 120 pods, maximum 4.1 s`.
+    of: String,
+}
+
+impl Spread {
+    fn of(mut all: Vec<i64>) -> Option<Self> {
+        all.sort_unstable();
+        let most = *all.last()?;
+        let pods = count(all.len() as u64, "pod");
+        if all.len() < MANY {
+            return Some(Self {
+                nanos: most,
+                of: format!("maximum of {pods}"),
+            });
+        }
+        let rank = (all.len() * 99).div_ceil(100);
+        Some(Self {
+            nanos: all[rank - 1],
+            of: format!("p99 of {pods}, maximum {}", span(most)),
+        })
+    }
+}
+
 /// The longest propagation lag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lag {
     /// ns.
     pub(crate) nanos: i64,
-    /// Pods that it is the longest of.
-    pub(crate) pods: u64,
 }
 
 /// The longest lag of `pods`; `None` when none was measured.
 pub(crate) fn longest_lag(pods: &[PodIx], cx: &Context<'_>) -> Option<Lag> {
-    lag_of(pods.iter().copied(), cx)
+    let nanos = lags(pods.iter().copied(), cx).into_iter().max()?;
+    Some(Lag { nanos })
 }
 
-fn lag_of(pods: impl Iterator<Item = PodIx>, cx: &Context<'_>) -> Option<Lag> {
-    let lags: Vec<i64> = pods
-        .filter_map(|p| cx.measures.get(&p).and_then(|m| m.lag))
-        .collect();
-    Some(Lag {
-        nanos: lags.iter().copied().max()?,
-        pods: lags.len() as u64,
-    })
+fn lags(pods: impl Iterator<Item = PodIx>, cx: &Context<'_>) -> Vec<i64> {
+    pods.filter_map(|p| cx.measures.get(&p).and_then(|m| m.lag))
+        .collect()
 }
 
 /// A preStop sleep that outlasts the propagation lag of this run.
 pub(crate) fn pre_stop(cx: &Context<'_>) -> Advice {
     let all = cx.timeline.terminating().map(|(ix, ..)| ix);
-    let now = cx
+    let hook = cx
         .timeline
         .terminating()
-        .find_map(|(_, p, _)| p.pre_stop.as_ref())
-        .map_or_else(|| "none".to_owned(), |h| h.words.clone());
-    let text = match lag_of(all, cx) {
-        Some(lag) => format!(
-            "preStop sleep >= {} (whole seconds: {}): the last new connection reached a terminating pod {} after its deletion (maximum of {}); now: {now}",
-            span(round_up(lag.nanos.saturating_add(LAG_MARGIN))),
-            whole_seconds(lag.nanos.saturating_add(LAG_MARGIN)),
-            span(lag.nanos),
-            count(lag.pods, "pod"),
-        ),
+        .find_map(|(_, p, _)| p.pre_stop.as_ref());
+    let now = hook.map_or_else(|| "none".to_owned(), |h| h.words.clone());
+    let text = match Spread::of(lags(all, cx)) {
+        Some(lag) => {
+            let needs = lag.nanos.saturating_add(LAG_MARGIN);
+            let enough = hook.and_then(|h| h.sleep_seconds).map_or("", |s| {
+                match s >= whole_seconds(needs) {
+                    true => " (enough)",
+                    false => " (too short)",
+                }
+            });
+            format!(
+                "preStop sleep >= {} (whole seconds: {}): the last new connection reached a terminating pod {} after its deletion ({}); now: {now}{enough}",
+                span(round_up(needs)),
+                whole_seconds(needs),
+                span(lag.nanos),
+                lag.of,
+            )
+        }
         None => format!(
             "preStop sleep longer than routing takes to follow a deletion (this run could not measure it); now: {now}"
         ),
@@ -83,7 +117,7 @@ pub(crate) fn grace(cx: &Context<'_>) -> Option<Advice> {
         .iter()
         .filter_map(|p| cx.measures.get(p).and_then(|m| m.drain_took))
         .max()?;
-    let lag = lag_of(pods.iter().copied(), cx).map_or(0, |l| l.nanos);
+    let lag = longest_lag(&pods, cx).map_or(0, |l| l.nanos);
     // What a preStop as advised would add.
     let pre_stop = seconds_of_pre_stop(&pods, cx).max(whole_seconds(lag + LAG_MARGIN));
     let now = seconds_of_grace(&pods, cx)?;
@@ -119,6 +153,83 @@ fn seconds_of_pre_stop(pods: &[PodIx], cx: &Context<'_>) -> i64 {
 
 fn seconds_of_grace(pods: &[PodIx], cx: &Context<'_>) -> Option<i64> {
     pods.iter().filter_map(|p| cx.pod(*p).grace_seconds()).max()
+}
+
+/// The budget of the grace: what the hook and the drain took, with a margin, against what there is. `None` where no pod
+/// ended by itself, so that the length of a drain is not known.
+pub(crate) fn budget_of_run(cx: &Context<'_>) -> Option<Budget> {
+    let pods: Vec<PodIx> = cx.timeline.terminating().map(|(ix, ..)| ix).collect();
+    let grace = seconds_of_grace(&pods, cx)?;
+    let drain = Spread::of(drains(&pods, cx))?;
+    let pre_stop = seconds_of_pre_stop(&pods, cx).saturating_mul(SECOND);
+    let needed = pre_stop + drain.nanos + GRACE_MARGIN * SECOND;
+    Some(Budget {
+        pre_stop_ms: MsLength(pre_stop),
+        longest_drain_ms: MsLength(drain.nanos),
+        margin_ms: MsLength(GRACE_MARGIN * SECOND),
+        needed_ms: MsLength(needed),
+        grace_ms: MsLength(grace.saturating_mul(SECOND)),
+        fits: needed <= grace.saturating_mul(SECOND),
+        of: drain.of,
+    })
+}
+
+fn drains(pods: &[PodIx], cx: &Context<'_>) -> Vec<i64> {
+    pods.iter()
+        .filter_map(|p| cx.measures.get(p)?.drain_took)
+        .collect()
+}
+
+/// What the run's terminations say to the manifest and to the program, whether anything failed or not.
+pub(crate) fn of_run(cx: &Context<'_>) -> Vec<Advice> {
+    let pods: Vec<PodIx> = cx.timeline.terminating().map(|(ix, ..)| ix).collect();
+    if pods.is_empty() {
+        return Vec::new();
+    }
+    let mut all = vec![pre_stop(cx)];
+    if let Some(now) = seconds_of_grace(&pods, cx) {
+        all.push(match Spread::of(drains(&pods, cx)) {
+            Some(drain) => {
+                let what = format!("longest drain ({})", drain.of);
+                budget(seconds_of_pre_stop(&pods, cx), drain.nanos, &what, now)
+            }
+            None => Advice {
+                field: GRACE.to_owned(),
+                text: format!(
+                    "terminationGracePeriodSeconds > preStop {} s + the drain + {GRACE_MARGIN} s: no pod ended by itself, so the drain takes longer than the {} that it had; now: {now} s",
+                    seconds_of_pre_stop(&pods, cx),
+                    span(left_for_drain(&pods, cx)),
+                ),
+            },
+        });
+    }
+    all.push(program(&format!(
+        "the process's own shutdown deadline <= {}: what the grace leaves it after preStop, less 2 s to cut what is left and to exit",
+        span((left_for_drain(&pods, cx) - 2 * SECOND).max(0))
+    )));
+    all
+}
+
+/// A proxy that stays until the application has gone.
+pub(crate) fn proxy_hook(pods: &[PodIx], cx: &Context<'_>) -> Advice {
+    let drain = drains(pods, cx).into_iter().max();
+    let words = drain.map_or_else(
+        || "the longest drain".to_owned(),
+        |n| {
+            format!(
+                "the longest drain ({}, rounded up: {} s)",
+                span(n),
+                whole_seconds(n)
+            )
+        },
+    );
+    Advice {
+        field: PRE_STOP.to_owned(),
+        text: format!(
+            "or give the proxy's container a preStop sleep longer than {words}, within the grace of {} s",
+            seconds_of_grace(pods, cx).unwrap_or(30)
+        ),
+    }
 }
 
 /// What the grace leaves the drain after preStop, ns.

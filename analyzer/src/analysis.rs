@@ -63,6 +63,10 @@ pub struct Analysis {
     pub findings: Vec<Finding>,
     /// Shutdown assertions.
     pub assertions: Vec<Assertion>,
+    /// What the terminations of the run say to the manifest and the program, whether anything failed or not.
+    pub advice: Vec<Advice>,
+    /// The budget of the grace; `None` where no pod ended by itself.
+    pub budget: Option<Budget>,
     /// Other clocks against the run's.
     pub clocks: Vec<ClockReport>,
     /// What the generator says of itself.
@@ -199,6 +203,8 @@ pub struct PodReport {
     pub pre_stop: Option<String>,
     /// When its deletion was requested.
     pub deletion_requested_ms: Option<MsInterval>,
+    /// How long preStop took: from the deletion to the signal, at least and at most; `None` without a hook.
+    pub pre_stop_took_ms: Option<(MsLength, MsLength)>,
     /// When the stop signal was sent.
     pub signal_ms: Option<MsInterval>,
     /// When SIGKILL was due.
@@ -207,6 +213,12 @@ pub struct PodReport {
     pub first_drain_sign: Option<Sign>,
     /// First seen not Ready after the deletion.
     pub not_ready_ms: Option<Ms>,
+    /// When its endpoint was first not ready after the deletion.
+    pub endpoint_not_ready_ms: Option<Ms>,
+    /// When its endpoint first stopped serving after the deletion.
+    pub endpoint_not_serving_ms: Option<Ms>,
+    /// When its endpoint was removed after the deletion.
+    pub endpoint_removed_ms: Option<Ms>,
     /// First refused connection that is laid at its door.
     pub listener_closed_ms: Option<Ms>,
     /// The last **new** connection attempted on it after its deletion, answered or refused.
@@ -233,6 +245,59 @@ pub struct PodReport {
     pub margin_to_deadline_ms: Option<MsLength>,
     /// Log marks and shutdown lines.
     pub log_marks: Vec<LogMark>,
+    /// Its shutdown in its own stages; `None` when its log tells of none.
+    pub shutdown: Option<Shutdown>,
+}
+
+/// A shutdown in its own stages, as the application's log tells them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shutdown {
+    /// In order of time.
+    pub stages: Vec<ShutdownStage>,
+    /// Whether they came in the right order: outside in, dependencies last; `None` where too few were told of.
+    pub in_order: Option<bool>,
+    /// What came too early, in words.
+    pub out_of_order: Vec<String>,
+    /// How many owners ran it: more than one where the same stages came again.
+    pub owners: u64,
+}
+
+/// A stage of a shutdown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ShutdownStage {
+    /// `signal`, `readiness_off`, `listener_closed`, `drained`, `jobs_returned`, `pool_closed` or `exit`.
+    pub stage: &'static str,
+    /// When it was reached.
+    pub at_ms: Ms,
+    /// From the stage before to this one; of the first, from the signal.
+    pub took_ms: MsLength,
+    /// 1; 2 where the same line came a second time.
+    pub run: u64,
+    /// The mark of the scenario that told of it.
+    pub mark: Option<String>,
+    /// What the mark's named groups caught.
+    pub values: BTreeMap<String, String>,
+    /// The line, cut to 200 characters; `None` for an end that only the kubelet told of.
+    pub line: Option<String>,
+}
+
+/// The budget of a termination: a sum that fits in the grace or does not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Budget {
+    /// What the preStop hook takes, by the manifest.
+    pub pre_stop_ms: MsLength,
+    /// The longest drain: from the signal to an end of its own.
+    pub longest_drain_ms: MsLength,
+    /// What is kept free.
+    pub margin_ms: MsLength,
+    /// Their sum.
+    pub needed_ms: MsLength,
+    /// `terminationGracePeriodSeconds`.
+    pub grace_ms: MsLength,
+    /// Whether the sum fits.
+    pub fits: bool,
+    /// What the longest drain is taken from: `maximum of 6 pods`.
+    pub of: String,
 }
 
 /// A phase of a pod's life.

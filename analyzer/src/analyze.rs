@@ -17,7 +17,7 @@ use crate::ordered::Ordered;
 use crate::timeline::{LogBook, PodIx, Timeline, settle, stage_reports, timeline};
 use crate::traffic::{Failure, How, Kind, Traffic, sharpen};
 use crate::verdict::{Grounds, verdict};
-use crate::{assertions, counts, failures, findings, kube_time, latency, notes, tame};
+use crate::{advice, assertions, counts, failures, findings, kube_time, latency, notes, tame};
 
 /// Analyses a recording. The same recording gives the same analysis, byte for byte.
 pub fn analyze(recording: &Recording) -> Analysis {
@@ -88,6 +88,8 @@ fn assembled(
         pods: pod_reports(cx),
         findings: findings::findings(&bursts, cx),
         failures: failures::failures(&bursts, cx),
+        advice: advice::of_run(cx),
+        budget: advice::budget_of_run(cx),
         clocks: clocks.reports(),
         generator: recording.generator.clone(),
         notes: notes::notes(recording, cx),

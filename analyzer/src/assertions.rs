@@ -1,10 +1,12 @@
 //! The shutdown assertions of a run: what a shutdown owes its clients, held or not over every terminating pod.
 
+use rollscope_records::RunOffset;
+
 use crate::analysis::Assertion;
 use crate::context::Context;
 use crate::drain::EndedAt;
-use crate::timeline::PodIx;
-use crate::words::{count, names};
+use crate::timeline::{PodIx, Voice};
+use crate::words::{count, names, span};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -21,32 +23,59 @@ pub(crate) fn assertions(cx: &Context<'_>) -> Vec<Assertion> {
     if pods.is_empty() {
         return Vec::new();
     }
+    let mut all = always(&pods, cx);
+    let staged = pods
+        .iter()
+        .any(|p| cx.drain(*p).is_some_and(|d| d.shutdown.ordered));
+    if staged {
+        all.push(over(
+            "stages_in_order",
+            "the shutdown goes outside in, and closes dependencies last",
+            &pods,
+            cx,
+            stages_in_order,
+        ));
+    }
+    all.extend(jobs(cx));
+    all
+}
+
+/// Those that every termination owes.
+fn always(pods: &[PodIx], cx: &Context<'_>) -> Vec<Assertion> {
+    let lag = routing_lag(pods, cx);
     vec![
         over(
             "readiness_before_listener",
             "readiness turns 503 before the listener closes",
-            &pods,
+            pods,
             cx,
             readiness_first,
         ),
         over(
+            "no_connection_after_rotation",
+            "no new connection reaches a pod after it left rotation, beyond the measured lag",
+            pods,
+            cx,
+            |ix, cx| none_after_rotation(ix, lag, cx),
+        ),
+        over(
             "no_connection_after_close",
             "no new connection reaches a pod after its listener has closed",
-            &pods,
+            pods,
             cx,
             none_after_close,
         ),
         over(
             "definite_outcome",
             "every accepted request has a definite outcome",
-            &pods,
+            pods,
             cx,
             definite,
         ),
         over(
             "ended_by_itself",
             "the process ends by itself with code 0 before the deadline",
-            &pods,
+            pods,
             cx,
             ended_by_itself,
         ),
@@ -111,6 +140,93 @@ fn readiness_first(ix: PodIx, cx: &Context<'_>) -> Answer {
         )),
         _ => Answer::Unseen,
     }
+}
+
+/// Above the lag that routing showed, ns.
+const LAG_MARGIN: i64 = SECOND / 2;
+
+/// How long routing takes to follow the endpoints: the longest time for which a pod that had left them still answered
+/// new connections, ns. `None` where none did.
+fn routing_lag(pods: &[PodIx], cx: &Context<'_>) -> Option<i64> {
+    pods.iter()
+        .filter_map(|ix| {
+            let left = left_rotation(*ix, cx)?;
+            let last = *cx.traffic.pod(*ix)?.answered_new.last()?;
+            (last > left).then(|| last.nanos_since(left))
+        })
+        .max()
+}
+
+fn left_rotation(ix: PodIx, cx: &Context<'_>) -> Option<RunOffset> {
+    let pod = cx.pod(ix);
+    let deleted = pod.deletion_seen()?;
+    pod.left_ready(deleted.plus_nanos(-SECOND / 3))
+}
+
+fn none_after_rotation(ix: PodIx, lag: Option<i64>, cx: &Context<'_>) -> Answer {
+    let Some(left) = left_rotation(ix, cx) else {
+        return Answer::Unseen;
+    };
+    let Some(last) = cx.measures.get(&ix).and_then(|m| m.last_attempt) else {
+        return match cx.traffic.pods_named {
+            true => Answer::Held,
+            false => Answer::Unseen,
+        };
+    };
+    let after = last.nanos_since(left);
+    if after <= lag.unwrap_or(0).saturating_add(LAG_MARGIN) {
+        return Answer::Held;
+    }
+    let measured = match lag {
+        Some(n) => format!("routing followed within {}", span(n)),
+        None => "no pod that had left rotation answered a new connection".to_owned(),
+    };
+    Answer::Broken(format!(
+        "a new connection reached it {} after it left rotation ({measured})",
+        span(after)
+    ))
+}
+
+fn stages_in_order(ix: PodIx, cx: &Context<'_>) -> Answer {
+    match cx.drain(ix).map(|d| &d.shutdown) {
+        Some(s) if s.ordered => match s.disorder.first() {
+            Some(what) => Answer::Broken(what.clone()),
+            None => Answer::Held,
+        },
+        _ => Answer::Unseen,
+    }
+}
+
+/// `jobs_kept`, where the scenario has marks for lost or repeated jobs (`job_lost`, `jobs_duplicated`).
+fn jobs(cx: &Context<'_>) -> Option<Assertion> {
+    cx.logs.marks.iter().find(|name| is_about_lost_jobs(name))?;
+    let pods: Vec<PodIx> = cx.timeline.indices().collect();
+    Some(over(
+        "jobs_kept",
+        "no job is lost, and none is done twice",
+        &pods,
+        cx,
+        |ix, cx| {
+            let Some(log) = cx.logs.pod(ix) else {
+                return Answer::Unseen;
+            };
+            let told = log.said.iter().find(|l| match &l.voice {
+                Voice::Mark(name) => is_about_lost_jobs(name),
+                _ => false,
+            });
+            match told {
+                Some(line) => Answer::Broken(format!("its log says: {}", line.text)),
+                None => Answer::Held,
+            }
+        },
+    ))
+}
+
+fn is_about_lost_jobs(mark: &str) -> bool {
+    mark.contains("job")
+        && ["lost", "duplicate", "twice", "repeated"]
+            .iter()
+            .any(|word| mark.contains(word))
 }
 
 fn none_after_close(ix: PodIx, cx: &Context<'_>) -> Answer {

@@ -37,10 +37,10 @@ mod view;
 mod words;
 
 pub use analysis::{
-    Advice, Analysis, Assertion, Burst, ClockReport, EndpointState, Evidence, FailureReport,
-    Finding, GapReport, Latency, LogMark, Ms, MsInterval, MsLength, PodExit, PodPhase, PodReport,
-    Quantiles, RequestCounts, RuledOut, RunSummary, SCHEMA, Sign, StageMark, StageReport, Verdict,
-    VerdictOutcome,
+    Advice, Analysis, Assertion, Budget, Burst, ClockReport, EndpointState, Evidence,
+    FailureReport, Finding, GapReport, Latency, LogMark, Ms, MsInterval, MsLength, PodExit,
+    PodPhase, PodReport, Quantiles, RequestCounts, RuledOut, RunSummary, SCHEMA, Shutdown,
+    ShutdownStage, Sign, StageMark, StageReport, Verdict, VerdictOutcome,
 };
 pub use analyze::analyze;
 

@@ -39,6 +39,8 @@ pub(crate) struct PodScript {
     deleted: Option<i64>,
     not_ready: Option<i64>,
     exit: Option<(i64, i64, String)>,
+    proxy: Option<(i64, i64)>,
+    evicted: bool,
 }
 
 fn wall(ms: i64) -> i64 {
@@ -121,6 +123,8 @@ impl Scene {
             deleted: None,
             not_ready: None,
             exit: None,
+            proxy: None,
+            evicted: false,
         }
     }
 
@@ -207,6 +211,21 @@ impl Scene {
         connection
     }
 
+    /// A response of the endpoint `name` that was cut in its body.
+    pub(crate) fn cut_stream(&mut self, name: &str, at: i64, took: i64, connection: u64) {
+        let r = self.cut(at, took, connection);
+        (r.outcome, r.phase, r.status) = (Outcome::TruncatedBody, Phase::Body, Some(200));
+        r.first_byte = Some(RunOffset::from_millis(at + 5));
+        r.name = name.to_owned();
+    }
+
+    /// A node is cordoned.
+    pub(crate) fn cordon(&mut self, at: i64) {
+        let node =
+            json!({"kind": "Node", "metadata": {"name": "node1"}, "spec": {"unschedulable": true}});
+        self.watch(at, ObjectKind::Node, WatchType::Modified, node);
+    }
+
     pub(crate) fn refused(&mut self, at: i64) -> &mut RequestRecord {
         let r = self.request(Lane::New, at, 1);
         (r.outcome, r.phase) = (Outcome::ConnectRefused, Phase::Connect);
@@ -283,6 +302,18 @@ impl PodScript {
         self
     }
 
+    /// A proxy container beside the server, which ends at `at` with `code`.
+    pub(crate) fn proxy_ends(mut self, at: i64, code: i64) -> Self {
+        self.proxy = Some((at, code));
+        self
+    }
+
+    /// The deletion is an eviction.
+    pub(crate) fn evicted(mut self) -> Self {
+        self.evicted = true;
+        self
+    }
+
     /// The container ends at `at` and runs again at `again`.
     pub(crate) fn restarts(mut self, at: i64, again: i64, code: i64, reason: &str) -> Self {
         self.restarts.push((at, again, code, reason.to_owned()));
@@ -304,6 +335,7 @@ impl PodScript {
             last: Value::Null,
             restarts: 0,
             deletion: None,
+            proxy: json!({"running": {"startedAt": second(self.started)}}),
         };
         self.replica_set(scene);
         let first = if self.started < 0 {
@@ -353,6 +385,13 @@ impl PodScript {
         if let Some(at) = self.not_ready {
             state.ready = false;
             self.see(scene, at, WatchType::Modified, state);
+        }
+        let last = self.exit.as_ref().map_or(i64::MAX, |(at, ..)| *at);
+        if let Some((at, code)) = self.proxy {
+            state.proxy = ended(at, code, if code == 0 { "Completed" } else { "Error" });
+            if at < last {
+                self.see(scene, at + 200, WatchType::Modified, state);
+            }
         }
         if let Some((at, code, reason)) = &self.exit {
             state.ready = false;
@@ -421,6 +460,17 @@ impl PodScript {
                 "conditions": [{"type": "Ready", "status": if state.ready { "True" } else { "False" }}],
                 "containerStatuses": [{"name": "web", "ready": state.ready, "restartCount": state.restarts,
                     "state": state.container, "lastState": if state.last.is_null() { json!({}) } else { state.last.clone() }}]}});
+        if self.proxy.is_some() {
+            let beside = json!({"name": "istio-proxy", "image": "any"});
+            object["spec"]["containers"] = json!([beside, object["spec"]["containers"][0]]);
+            let status = json!({"name": "istio-proxy", "ready": true, "restartCount": 0, "state": state.proxy, "lastState": {}});
+            object["status"]["containerStatuses"] =
+                json!([status, object["status"]["containerStatuses"][0]]);
+        }
+        if self.evicted && state.deletion.is_some() {
+            let ready = object["status"]["conditions"][0].clone();
+            object["status"]["conditions"] = json!([ready, {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]);
+        }
         if let Some((at, grace)) = &state.deletion {
             object["metadata"]["deletionTimestamp"] = json!(at);
             object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
@@ -436,6 +486,13 @@ struct State {
     last: Value,
     restarts: u64,
     deletion: Option<(String, i64)>,
+    /// State of the proxy container, where there is one.
+    proxy: Value,
+}
+
+fn ended(at: i64, code: i64, reason: &str) -> Value {
+    json!({"terminated": {"exitCode": code, "reason": reason,
+        "startedAt": second(at - 60_000), "finishedAt": second(at), "containerID": format!("id-{at}")}})
 }
 
 impl State {
@@ -445,7 +502,6 @@ impl State {
     }
 
     fn end(&mut self, at: i64, code: i64, reason: &str) {
-        self.container = json!({"terminated": {"exitCode": code, "reason": reason,
-            "startedAt": second(at - 60_000), "finishedAt": second(at), "containerID": format!("id-{at}")}});
+        self.container = ended(at, code, reason);
     }
 }

@@ -15,6 +15,7 @@ mod json;
 mod junit;
 mod markdown;
 mod series;
+mod stages;
 mod terminal;
 mod text;
 mod trace;

@@ -169,6 +169,18 @@ pub(crate) fn cause(name: &str) -> Option<&'static str> {
     })
 }
 
+/// A stage of a shutdown in words.
+pub(crate) fn stage_words(stage: &str) -> &str {
+    match stage {
+        "readiness_off" => "readiness off",
+        "listener_closed" => "listener closed",
+        "drained" => "in-flight drained",
+        "jobs_returned" => "jobs returned",
+        "pool_closed" => "pool closed",
+        other => other,
+    }
+}
+
 /// A cause and its face as they stand in a recording's reports: `early_close (refused)`.
 pub(crate) fn cause_code(cause: &str, detail: Option<&str>) -> String {
     match detail {

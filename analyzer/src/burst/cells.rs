@@ -75,7 +75,7 @@ struct Key {
     end: Option<usize>,
     /// No endpoint was ready: what is refused then may have another cause than what is refused before and after.
     none_ready: bool,
-    /// The request's name, for what the application itself answered.
+    /// The request's name, for what the application itself answered and for streams older than the grace.
     name: String,
     /// It took as long as those that failed before the rollout.
     usual: bool,
@@ -119,11 +119,19 @@ impl Key {
             none_ready: refused && timeline.fewest_ready(f.at, f.at) == Some(0),
             name: match f.kind {
                 Kind::AppStatus(_) => name(f),
+                // A stream that is older than any drain has a cause of its own.
+                Kind::Cut if f.in_body && f.age() >= grace(likeliest, timeline) => name(f),
                 _ => String::new(),
             },
             usual: false,
         }
     }
+}
+
+/// The grace of the pod, ns.
+fn grace(pod: Option<PodIx>, timeline: &Timeline) -> i64 {
+    let seconds = pod.and_then(|p| timeline.pod(p).grace_seconds());
+    seconds.unwrap_or(30).saturating_mul(SECOND)
 }
 
 fn join(case: &mut Case<'_>, i: FailureIx, f: &Failure) {

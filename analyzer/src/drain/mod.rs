@@ -3,11 +3,13 @@
 
 mod deadline;
 mod observed;
+mod shutdown;
 mod signal;
 mod signs;
 
 pub(crate) use deadline::{EndedAt, ended_at};
 pub(crate) use observed::Watched;
+pub(crate) use shutdown::{Shutdown, Stage};
 pub(crate) use signs::{CONNECTION_CLOSE, DrainSign, LOG, READINESS};
 
 use std::collections::BTreeMap;
@@ -36,6 +38,8 @@ pub(crate) struct Drain {
     pub(crate) listener_closed: Option<RunOffset>,
     /// It came while the pod was certainly alive.
     pub(crate) closed_alive: bool,
+    /// Its own stages, as its log tells them.
+    pub(crate) shutdown: Shutdown,
 }
 
 impl Drain {
@@ -66,11 +70,13 @@ pub(crate) fn drains(
             let closed = certainly.get(&ix).copied();
             let gathered = signs::signs(ix, pod, deletion, traffic, logs, closed);
             let signal = signal::signal(pod, deletion, &gathered);
+            let signal_at = signal::likeliest(pod, deletion, signal, &gathered);
             let drain = Drain {
+                shutdown: Shutdown::of(pod, logs.pod(ix), signal_at),
                 readiness: observed::readiness(pod, deletion, timeline, gaps),
                 log: observed::log(ix, pod, deletion, logs, gaps),
                 ended: ended_at(pod),
-                signal_at: signal::likeliest(pod, deletion, signal, &gathered),
+                signal_at,
                 signal,
                 closed_alive: closed.is_some_and(|at| signs::alive(pod, at)),
                 listener_closed,

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::corners::judge_at_corners;
 use crate::signatures::{Case, Group, Judgement, SEVERAL, by_name, undecided_summary};
 use crate::timeline::{ContainerEnd, PodIx};
+use crate::traffic::Kind;
 
 /// Judges the end of every pod and container, and groups what is found.
 pub(super) fn bad_ends(bursts: &[Burst], cx: &Context<'_>) -> Vec<Finding> {
@@ -16,7 +17,7 @@ pub(super) fn bad_ends(bursts: &[Burst], cx: &Context<'_>) -> Vec<Finding> {
             if by_name(&verdict.cause).is_none() && verdict.cause != SEVERAL {
                 continue;
             }
-            if harmed(bursts, ix, &verdict, cx) {
+            if harmed(bursts, ix, end, &verdict, cx) {
                 continue;
             }
             let same = groups
@@ -44,12 +45,24 @@ fn watched(ix: PodIx, end: &ContainerEnd, cx: &Context<'_>) -> bool {
     end.at.hi >= cx.pod(ix).first_seen
 }
 
-/// A burst on this pod has the same cause already.
-fn harmed(bursts: &[Burst], ix: PodIx, verdict: &Judgement, cx: &Context<'_>) -> bool {
+/// A burst on this pod has the same cause already, or the end cut requests for another one.
+fn harmed(
+    bursts: &[Burst],
+    ix: PodIx,
+    end: &ContainerEnd,
+    verdict: &Judgement,
+    cx: &Context<'_>,
+) -> bool {
     let name = &cx.pod(ix).name;
-    bursts
+    let blamed = bursts
         .iter()
-        .any(|b| b.cause == verdict.cause && b.pods.contains(name))
+        .any(|b| b.cause == verdict.cause && b.pods.contains(name));
+    let cut = cx
+        .traffic
+        .failures
+        .iter()
+        .any(|f| f.pod == Some(ix) && f.kind == Kind::Cut && end.explains_cut_at(f.at));
+    blamed || cut
 }
 
 fn finding(verdict: &Judgement, pods: &[PodIx], cx: &Context<'_>) -> Finding {

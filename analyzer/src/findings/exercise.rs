@@ -38,6 +38,41 @@ pub(super) fn drain_not_exercised(cx: &Context<'_>) -> Option<Finding> {
     })
 }
 
+/// `drain_not_exercised`: the application says that it left the graceful path.
+pub(super) fn graceful_path_left(cx: &Context<'_>) -> Option<Finding> {
+    let mut pods = Vec::new();
+    let mut evidence = Vec::new();
+    for (ix, ..) in cx.timeline.terminating() {
+        let Some(line) = cx.logs.pod(ix).and_then(|l| l.ungraceful.as_ref()) else {
+            continue;
+        };
+        pods.push(ix);
+        evidence.push(cx.fact(
+            "graceful_path_left",
+            ix,
+            Some(rollscope_records::Interval::at(line.at)),
+            format!("its log says: {}", line.text),
+        ));
+    }
+    if pods.is_empty() {
+        return None;
+    }
+    let pods = cx.timeline.names(&pods);
+    Some(Finding {
+        cause: "drain_not_exercised".to_owned(),
+        detail: Some("graceful_path_left".to_owned()),
+        summary: format!(
+            "{} left the graceful path of the shutdown by their own word: this run says nothing about how they drain",
+            names(&pods)
+        ),
+        pods,
+        evidence,
+        advice: vec![advice::program(
+            "run as in production (NODE_ENV=production and the like): some libraries skip the graceful shutdown in development mode",
+        )],
+    })
+}
+
 /// `no_prestop_no_delay`: it ended or closed at its signal, without a hook, and was lucky.
 pub(super) fn no_prestop_no_delay(
     blamed: &dyn Fn(&str) -> bool,

@@ -3,6 +3,7 @@
 mod budget;
 mod ends;
 mod exercise;
+mod owners;
 
 use crate::analysis::{Burst, Finding};
 use crate::context::Context;
@@ -16,6 +17,8 @@ pub(crate) fn findings(bursts: &[Burst], cx: &Context<'_>) -> Vec<Finding> {
     };
     let more: Vec<Finding> = [
         exercise::drain_not_exercised(cx),
+        exercise::graceful_path_left(cx),
+        owners::double_shutdown(bursts, cx),
         exercise::no_prestop_no_delay(&blamed, cx),
         budget::slow_termination(&blamed, cx),
         budget::budget_does_not_fit(&blamed, cx),

@@ -3,10 +3,14 @@
 mod container_ends;
 mod early_close;
 mod endpoints;
+mod evictions;
 mod findings;
 mod healthy;
 mod overlap;
 mod overrun;
+mod sidecars;
+mod stages;
+mod streams;
 mod undecided;
 mod unforwarded;
 mod verdicts;

@@ -19,6 +19,8 @@ use crate::traffic::{Failure, Kind, Traffic};
 pub(crate) struct Measures {
     /// The last new connection attempted on it after its deletion, where that is known to be the last.
     pub(crate) last_new: Option<RunOffset>,
+    /// The last that is likeliest its own.
+    pub(crate) last_attempt: Option<RunOffset>,
     /// From its deletion to the last that is likeliest its own, ns.
     pub(crate) lag: Option<i64>,
     /// The last request answered on an established connection after its deletion.
@@ -75,7 +77,9 @@ fn of_pod(
         return m;
     };
     m.last_new = propagation::last_known(ix, deletion, failures, traffic);
-    m.lag = propagation::last_new_connection(ix, deletion, failures, traffic)
+    m.last_attempt = propagation::last_new_connection(ix, deletion, failures, traffic);
+    m.lag = m
+        .last_attempt
         .map(|t| t.nanos_since(deletion.requested.hi).max(0));
     m.last_reused = known
         .and_then(|k| k.answered_reused.last().copied())

@@ -1,13 +1,20 @@
 //! Every pod as the report shows it.
 
-use crate::analysis::{EndpointState, LogMark, Ms, MsInterval, MsLength, PodExit, PodReport, Sign};
+use crate::analysis::{
+    EndpointState, LogMark, Ms, MsInterval, MsLength, PodExit, PodReport, Shutdown, ShutdownStage,
+    Sign,
+};
 use crate::context::Context;
-use crate::timeline::{ContainerEnd, EndpointSpan, PodIx, Voice};
+use crate::drain::{self, Drain};
+use crate::timeline::{ContainerEnd, EndpointSpan, Pod, PodIx, Voice};
 
 use super::phases::phases;
 
 /// Log lines with a meaning that are shown of one pod.
 const MARKS: usize = 50;
+
+/// A change of the endpoints may be received this much before the deletion that caused it, ns.
+const EARLY: i64 = 300_000_000;
 
 /// One report for each pod, in order of creation.
 pub(crate) fn pod_reports(cx: &Context<'_>) -> Vec<PodReport> {
@@ -30,6 +37,7 @@ fn report(ix: PodIx, cx: &Context<'_>) -> PodReport {
         grace_seconds: pod.grace_seconds(),
         pre_stop: pod.pre_stop.as_ref().map(|h| h.words.clone()),
         deletion_requested_ms: deletion.map(|d| MsInterval(d.requested)),
+        pre_stop_took_ms: drain.and_then(|d| pre_stop_took(pod, d)),
         signal_ms: drain.map(|d| MsInterval(d.signal)),
         deadline_ms: deletion.map(|d| MsInterval(d.deadline)),
         first_drain_sign: drain.and_then(|d| d.signs.first()).map(|s| Sign {
@@ -40,6 +48,14 @@ fn report(ix: PodIx, cx: &Context<'_>) -> PodReport {
         not_ready_ms: deletion
             .and_then(|d| pod.not_ready_after(d.seen))
             .map(|(at, _)| Ms(at)),
+        endpoint_not_ready_ms: deletion
+            .and_then(|d| pod.left_ready(d.seen.plus_nanos(-EARLY)).map(Ms)),
+        endpoint_not_serving_ms: deletion
+            .and_then(|d| pod.left_serving(d.seen.plus_nanos(-EARLY)).map(Ms)),
+        endpoint_removed_ms: deletion.and_then(|d| {
+            pod.removed_from_endpoints(d.seen.plus_nanos(-EARLY))
+                .map(Ms)
+        }),
         listener_closed_ms: drain.and_then(|d| d.listener_closed).map(Ms),
         last_new_connection_ms: m.last_new.map(Ms),
         propagation_lag_ms: m.lag.map(MsLength),
@@ -55,7 +71,38 @@ fn report(ix: PodIx, cx: &Context<'_>) -> PodReport {
             .zip(pod.end.as_ref())
             .map(|(d, e)| MsLength(d.deadline.hi.nanos_since(e.point()))),
         log_marks: log_marks(ix, cx),
+        shutdown: drain.and_then(|d| shutdown(&d.shutdown)),
     }
+}
+
+/// From the deletion to the signal, at least and at most.
+fn pre_stop_took(pod: &Pod, drain: &Drain) -> Option<(MsLength, MsLength)> {
+    let deletion = pod.deletion.as_ref().filter(|_| pod.pre_stop.is_some())?;
+    let least = drain.signal.lo.nanos_since(deletion.seen).max(0);
+    let most = drain.signal.hi.nanos_since(deletion.seen).max(least);
+    Some((MsLength(least), MsLength(most)))
+}
+
+fn shutdown(s: &drain::Shutdown) -> Option<Shutdown> {
+    let stage = |s: &drain::Stage| ShutdownStage {
+        stage: s.step.as_str(),
+        at_ms: Ms(s.at),
+        took_ms: MsLength(s.took),
+        run: s.run,
+        mark: s.line.as_ref().and_then(|l| l.mark.clone()),
+        values: s
+            .line
+            .as_ref()
+            .map(|l| l.values.clone())
+            .unwrap_or_default(),
+        line: s.line.as_ref().map(|l| l.text.clone()),
+    };
+    (!s.stages.is_empty()).then(|| Shutdown {
+        stages: s.stages.iter().map(stage).collect(),
+        in_order: s.ordered.then_some(s.disorder.is_empty()),
+        out_of_order: s.disorder.clone(),
+        owners: s.owners(),
+    })
 }
 
 /// An absent condition is read as the API documents it: ready and serving are true, terminating is false.

@@ -87,6 +87,7 @@ fn common(name: &'static str, case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> 
         .require(1.0, ended_the_requests(case, pod, cx))
         .require(1.5, between_signal_and_deadline(case, pod, cx))
         .forbid(facts::oom(case, pod, cx))
+        .oppose(3.0, facts::proxy_ended_first(case, pod, cx))
         .weigh(1.0, 0.5, facts::drain_sign(pod, cx))
 }
 

@@ -33,6 +33,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .weigh(1.0, 0.0, mixed(case, p, cx))
                 .weigh(1.0, 0.5, quick(case, p, cx))
                 .weigh(0.5, 0.0, facts::drain_sign(p, cx))
+                .oppose(3.0, facts::proxy_ended_first(case, p, cx))
                 .forbid(super::background::same_rate_before(case, cx)),
         )
     })
@@ -41,7 +42,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
 }
 
 /// The error is the application's own, from a pod that is being deleted and still alive.
-fn answered_itself(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+pub(super) fn answered_itself(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let p = cx.pod(pod);
     if p.end_at()
         .is_some_and(|e| e.hi.plus_nanos(SECOND) < case.last(cx))
@@ -64,7 +65,7 @@ fn answered_itself(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
 }
 
 /// Other requests were answered well meanwhile.
-fn mixed(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+pub(super) fn mixed(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let Some(traffic) = cx.traffic.pod(pod) else {
         return Check::No(String::new());
     };
@@ -85,7 +86,7 @@ fn mixed(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     )
 }
 
-fn quick(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+pub(super) fn quick(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let mut ages: Vec<i64> = case.failures(cx).map(Failure::age).collect();
     ages.sort_unstable();
     let median = ages.get(ages.len() / 2).copied().unwrap_or(0);

@@ -62,6 +62,7 @@ fn refused(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .oppose_by(quiet_since_its_signal(case, pod, cx))
         .oppose(1.5, goes_on_accepting(case, pod, cx))
         .oppose(3.0, nowhere_else(case, cx))
+        .oppose(5.0, facts::proxy_ended_first(case, pod, cx))
         .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
         .oppose(2.0, super::unforwarded_signal::wrapper_ended(pod, cx))
 }

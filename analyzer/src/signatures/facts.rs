@@ -110,6 +110,47 @@ pub(super) fn cut_by_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check
     }
 }
 
+/// The pod's proxy container ended before the application's, and the failures came with that end or after it.
+pub(super) fn proxy_ended_first(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let p = cx.pod(pod);
+    let Some(proxy) = p.proxy_ended_first() else {
+        return Check::No(format!(
+            "no proxy of {} ended before the application",
+            p.name
+        ));
+    };
+    let first = case.first(cx);
+    let at_it = match case.kind {
+        Kind::PodEnd => case.end.is_some_and(|e| e.key == proxy.key),
+        _ => first >= proxy.at.lo.plus_nanos(-100 * MS),
+    };
+    if !at_it {
+        return Check::No(format!(
+            "the failures began before the proxy of {} ended",
+            p.name
+        ));
+    }
+    let outlived = p.end.as_ref().map_or_else(
+        || "while the application still ran".to_owned(),
+        |end| {
+            format!(
+                "{} before the application's container",
+                span(end.point().nanos_since(proxy.point()))
+            )
+        },
+    );
+    Check::Yes(cx.fact(
+        "proxy_ended_first",
+        pod,
+        Some(proxy.at),
+        format!(
+            "its proxy container {} ended with {}, {outlived}",
+            proxy.container,
+            proxy.words()
+        ),
+    ))
+}
+
 /// No container of the pod was OOM-killed at the failures.
 pub(super) fn oom(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     match case.end_on(pod, cx) {

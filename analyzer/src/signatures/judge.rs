@@ -43,7 +43,7 @@ pub(crate) struct Judgement {
 /// Judges a case.
 pub(crate) fn judge(case: &Case<'_>, cx: &Context<'_>) -> Judgement {
     let all = ALL.iter().flat_map(|s| (s.weigh)(case, cx));
-    let mut all: Vec<Hypothesis> = as_before(all.collect(), case, cx);
+    let mut all: Vec<Hypothesis> = disrupted(as_before(all.collect(), case, cx), cx);
     // A stable sort: the order of the signatures breaks ties.
     all.sort_by(|a, b| b.score.total_cmp(&a.score));
     let ruled_out = ruled_out(&all);
@@ -105,6 +105,31 @@ fn as_before(all: Vec<Hypothesis>, case: &Case<'_>, cx: &Context<'_>) -> Vec<Hyp
         .map(|h| match h.cause {
             super::background::NAME => h,
             _ => h.forbid(usual.clone()),
+        })
+        .collect()
+}
+
+/// Ways in which a pod's own shutdown fails requests, whoever asked for it.
+const OWN_SHUTDOWN: [&str; 9] = [
+    "early_close",
+    "unforwarded_signal",
+    "sigkill_overrun",
+    "prestop_overrun",
+    "app_deadline",
+    "forced_exit",
+    "dependency_closed_first",
+    "double_shutdown",
+    "stale_route",
+];
+
+/// What an evicted pod did is the eviction's before it is the way in which it shut down.
+fn disrupted(all: Vec<Hypothesis>, cx: &Context<'_>) -> Vec<Hypothesis> {
+    all.into_iter()
+        .map(|h| match h.pod {
+            Some(pod) if OWN_SHUTDOWN.contains(&h.cause) => {
+                h.oppose(4.0, super::node_drain::evicted(pod, cx))
+            }
+            _ => h,
         })
         .collect()
 }

@@ -10,16 +10,20 @@ mod cold_start;
 mod container_end;
 mod crash;
 mod dependency_closed_first;
+pub(crate) mod double_shutdown;
 mod early_close;
 mod facts;
 mod generator;
 mod judge;
 mod keepalive_race;
 mod liveness_kill;
+mod long_stream_cut;
 mod no_endpoints;
+mod node_drain;
 mod oom_kill;
 mod prestop_overrun;
 mod ready_too_early;
+mod sidecar_first;
 mod sigkill_overrun;
 mod stale_route;
 mod unforwarded_signal;
@@ -56,7 +60,7 @@ pub(crate) struct Signature {
 }
 
 /// Every signature; the order breaks ties.
-pub(crate) const ALL: [&Signature; 17] = [
+pub(crate) const ALL: [&Signature; 21] = [
     &oom_kill::SIGNATURE,
     &liveness_kill::SIGNATURE,
     &crash::SIGNATURE,
@@ -66,7 +70,11 @@ pub(crate) const ALL: [&Signature; 17] = [
     &early_close::SIGNATURE,
     &app_deadline::APP_DEADLINE,
     &app_deadline::FORCED_EXIT,
+    &double_shutdown::SIGNATURE,
     &dependency_closed_first::SIGNATURE,
+    &sidecar_first::SIGNATURE,
+    &long_stream_cut::SIGNATURE,
+    &node_drain::SIGNATURE,
     &no_endpoints::SIGNATURE,
     &ready_too_early::SIGNATURE,
     &cold_start::SIGNATURE,

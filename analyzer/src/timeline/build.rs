@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use rollscope_records::{ObjectKind, Recording, RunOffset, WatchType};
+use serde_json::Value;
 
 use super::endpoints::EndpointBook;
 use super::rollout::rollout;
-use super::{ContainerEnd, Deletion, LogBook, Pod, PodIx, Sighting, Timeline, Voice};
+use super::{ContainerEnd, Deletion, Disruption, LogBook, Pod, PodIx, Sighting, Timeline, Voice};
 use crate::clocks::{Clocks, node_clock};
 use crate::gaps::Gaps;
 use crate::ordered::{Ordered, Seen};
-use crate::view::{ContainerState, EventView, PodView};
+use crate::view::{ContainerState, EventView, PodView, at, str_at};
 
 /// Objects received within this time of the first one were there before the watch began, ns.
 const FIRST_LIST: i64 = 1_000_000_000;
@@ -31,11 +32,13 @@ pub(crate) fn timeline(
     };
     let mut endpoints = EndpointBook::of(&recording.run.target.services);
     let mut events = Vec::new();
+    let mut cordoned = BTreeMap::new();
     for seen in &ordered.watch {
         match seen.kind {
             ObjectKind::Pod => book.see(seen, clocks, gaps),
             ObjectKind::EndpointSlice => endpoints.see(seen),
             ObjectKind::Event => events.push(seen),
+            ObjectKind::Node => note_cordon(seen, &mut cordoned),
             _ => {}
         }
     }
@@ -71,10 +74,26 @@ pub(crate) fn timeline(
         ready: endpoints.ready,
         traffic_ports: endpoints.ports,
         rollout,
+        cordoned,
         readiness_recorded,
         events_recorded: !events.is_empty(),
     }
 }
+
+fn note_cordon(seen: &Seen<'_>, cordoned: &mut BTreeMap<String, RunOffset>) {
+    let unschedulable = at(seen.object, &["spec", "unschedulable"]) == Some(&Value::Bool(true));
+    if let (true, Some(name)) = (unschedulable, str_at(seen.object, &["metadata", "name"])) {
+        cordoned.entry(name.to_owned()).or_insert(seen.at);
+    }
+}
+
+/// Reasons of events that tell of a disruption.
+const EVICTIONS: [&str; 4] = [
+    "Evicted",
+    "TaintManagerEviction",
+    "Preempted",
+    "EvictedByVPA",
+];
 
 fn note_event(
     seen: &Seen<'_>,
@@ -103,6 +122,12 @@ fn note_event(
             }
         }
         Some("Unhealthy") => pod.unhealthy.push(at),
+        Some(reason) if EVICTIONS.contains(&reason) && pod.disruption.is_none() => {
+            pod.disruption = Some(Disruption {
+                seen: seen.at,
+                reason: reason.to_owned(),
+            });
+        }
         _ => {}
     }
 }
@@ -160,6 +185,12 @@ impl PodBook {
         });
         let pod = &mut self.pods[ix];
         describe(pod, view);
+        if let (Some(reason), None) = (view.disrupted(), &pod.disruption) {
+            pod.disruption = Some(Disruption {
+                seen: seen.at,
+                reason: reason.to_owned(),
+            });
+        }
         if pod.deletion.is_none() {
             let before = Some(self.latest[ix]).filter(|b| *b < seen.at);
             let sighting = Sighting {
@@ -196,6 +227,13 @@ fn describe(pod: &mut Pod, view: PodView<'_>) {
     }
     if let Some(ip) = view.ip() {
         pod.ip = Some(ip.to_owned());
+    }
+    if let Some(owner) = view.workload() {
+        pod.owner = Some(owner.to_owned());
+    }
+    if let Some(container) = view.main_container_name() {
+        pod.container = Some(container.to_owned());
+        pod.proxies = view.proxies().map(str::to_owned).collect();
     }
     pod.spec_grace = view.spec_grace().or(pod.spec_grace);
     pod.wrapped |= view.wrapped();

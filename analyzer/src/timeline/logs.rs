@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use rollscope_records::{LogRecord, LogSource, Recording, RunOffset};
 
-use super::{PodIx, Timeline};
+use super::step::told;
+use super::{PodIx, StepLine, Timeline};
 use crate::clocks::{Clocks, node_clock};
 use crate::ordered::Ordered;
 
@@ -49,11 +50,25 @@ pub(crate) struct PodLog {
     pub(crate) lines: u64,
     /// Lines with a meaning, in order of their time.
     pub(crate) said: Vec<LogLine>,
+    /// Lines from the deletion on that tell of a step of the shutdown, in order of their time.
+    pub(crate) steps: Vec<StepLine>,
+    /// The first line from the deletion on that says that the graceful path was left.
+    pub(crate) ungraceful: Option<UngracefulLine>,
+}
+
+/// A line that says that the graceful path was left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UngracefulLine {
+    pub(crate) at: RunOffset,
+    /// The line, cut.
+    pub(crate) text: String,
 }
 
 /// Every pod's log.
 pub(crate) struct LogBook {
     pods: BTreeMap<PodIx, PodLog>,
+    /// Names of the scenario's marks.
+    pub(crate) marks: Vec<String>,
     /// Marks of the scenario that are no regular expression.
     pub(crate) bad_marks: Vec<String>,
 }
@@ -69,7 +84,7 @@ impl LogBook {
         let own_names = own_names(recording);
         let mut pods: BTreeMap<PodIx, PodLog> = BTreeMap::new();
         for log in &ordered.logs {
-            let LogSource::Container { pod, .. } = &log.source else {
+            let LogSource::Container { pod, container } = &log.source else {
                 continue;
             };
             let Some(ix) = timeline.by_name.get(pod) else {
@@ -79,14 +94,28 @@ impl LogBook {
             book.lines += 1;
             let at = written_at(log, timeline.pod(*ix).node.as_deref(), clocks);
             if let Some(voice) = voice(&log.line, &marks, pod, &own_names) {
-                let text = log.line.chars().take(LINE_LENGTH).collect();
+                let text = cut(&log.line);
                 book.said.push(LogLine { at, voice, text });
+            }
+            let leaving = timeline.pod(*ix).deletion_seen();
+            if leaving.is_some_and(|d| at >= d.plus_nanos(-STREAM_DISORDER)) {
+                book.steps
+                    .extend(step_line(&log.line, &marks, at, container));
+                if book.ungraceful.is_none() && leaves_graceful_path(&log.line) {
+                    let text = cut(&log.line);
+                    book.ungraceful = Some(UngracefulLine { at, text });
+                }
             }
         }
         for book in pods.values_mut() {
             book.said.sort_by_key(|l| l.at);
+            book.steps.sort_by_key(|l| l.at);
         }
-        Self { pods, bad_marks }
+        Self {
+            pods,
+            marks: marks.into_iter().map(|(name, _)| name).collect(),
+            bad_marks,
+        }
     }
 
     /// A pod's log; `None` when no line of it was received.
@@ -120,6 +149,32 @@ impl PodLog {
     pub(crate) fn since(&self, from: RunOffset) -> impl Iterator<Item = &LogLine> {
         self.said.iter().filter(move |l| l.at >= from)
     }
+}
+
+fn cut(line: &str) -> String {
+    line.chars().take(LINE_LENGTH).collect()
+}
+
+fn step_line(
+    line: &str,
+    marks: &[(String, Regex)],
+    at: RunOffset,
+    container: &str,
+) -> Option<StepLine> {
+    if of_package_manager(&line.to_lowercase()) || of_shell(&line.to_lowercase()) {
+        return None;
+    }
+    let told = told(line, marks)?;
+    Some(StepLine {
+        at,
+        step: told.step,
+        container: container.to_owned(),
+        mark: told.mark,
+        values: told.values,
+        text: cut(line),
+        same: told.same,
+        repeats: told.repeats,
+    })
 }
 
 /// When a line was written: by the runtime's timestamp where there is one, never after its receipt.
@@ -185,6 +240,22 @@ fn voice(line: &str, marks: &[(String, Regex)], pod: &str, own_names: &[String])
     } else {
         None
     }
+}
+
+/// Graceful shutdown that is skipped, as some libraries do in development mode.
+fn leaves_graceful_path(line: &str) -> bool {
+    let text = line.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|w| text.contains(w));
+    has(&["graceful"]) && has(&["skip", "bypass", "disabled", "not enabled"])
+        || has(&["development", "dev mode", "dev_mode", "dev-mode"])
+            && has(&[
+                "exit",
+                "immediate",
+                "skip",
+                "bypass",
+                "shutdown",
+                "shutting",
+            ])
 }
 
 fn of_package_manager(text: &str) -> bool {
@@ -355,12 +426,14 @@ mod tests {
         let log = PodLog {
             lines: 2,
             said: vec![said("received SIGTERM"), said("listener closed")],
+            ..PodLog::default()
         };
         let start = RunOffset::ZERO;
         assert_eq!(log.listener_closed(start), Some(RunOffset::from_millis(7)));
         let silent = PodLog {
             lines: 1,
             said: vec![said("closing the server: shutting down")],
+            ..PodLog::default()
         };
         assert_eq!(silent.listener_closed(start), None);
     }

@@ -8,15 +8,17 @@ mod logs;
 mod pod;
 mod rollout;
 mod stages;
+mod step;
 
 pub(crate) use build::{settle, timeline};
 pub(crate) use deletion::{Deletion, Sighting};
 pub(crate) use end::ContainerEnd;
 pub(crate) use endpoints::{EndpointSpan, ReadyCount};
-pub(crate) use logs::{LogBook, LogLine, STREAM_DISORDER, Voice};
-pub(crate) use pod::{Pod, PodIx};
+pub(crate) use logs::{LogBook, LogLine, PodLog, STREAM_DISORDER, Voice};
+pub(crate) use pod::{Disruption, Pod, PodIx};
 pub(crate) use rollout::Rollout;
 pub(crate) use stages::stage_reports;
+pub(crate) use step::{Step, StepLine};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +37,8 @@ pub(crate) struct Timeline {
     pub(crate) traffic_ports: BTreeSet<i64>,
     /// What was rolled out, and when.
     pub(crate) rollout: Rollout,
+    /// When each node was first seen cordoned (`spec.unschedulable`).
+    pub(crate) cordoned: BTreeMap<String, RunOffset>,
     /// The condition Ready was seen `False` at least once: readiness is recorded at all.
     pub(crate) readiness_recorded: bool,
     /// Any Event was seen.

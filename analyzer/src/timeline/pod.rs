@@ -5,9 +5,21 @@ use rollscope_records::{Interval, RunOffset};
 use super::{ContainerEnd, Deletion, EndpointSpan};
 use crate::view::{PreStop, Probe};
 
+/// Containers whose ends are nearer than this ended together, ns.
+const APART: i64 = 300_000_000;
+
 /// A pod of the [`Timeline`](super::Timeline).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PodIx(pub(crate) usize);
+
+/// A disruption of a pod by what is not its workload's rollout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Disruption {
+    /// Receipt of the first sign.
+    pub(crate) seen: RunOffset,
+    /// The reason of the condition `DisruptionTarget`, or of the event.
+    pub(crate) reason: String,
+}
 
 /// One pod.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +32,14 @@ pub(crate) struct Pod {
     pub(crate) first_seen: RunOffset,
     /// Present at the first list: its start was not watched.
     pub(crate) listed: bool,
+    /// Its serving container.
+    pub(crate) container: Option<String>,
+    /// The containers beside it through which its traffic goes.
+    pub(crate) proxies: Vec<String>,
+    /// The workload that owns it.
+    pub(crate) owner: Option<String>,
+    /// It was evicted, preempted or left by its node.
+    pub(crate) disruption: Option<Disruption>,
     pub(crate) spec_grace: Option<i64>,
     pub(crate) pre_stop: Option<PreStop>,
     /// Its command leaves a shell or a package manager in front of the server.
@@ -109,12 +129,38 @@ impl Pod {
             .or_else(|| self.removed_from_endpoints(from))
     }
 
+    /// When its endpoint stopped serving after `from`.
+    pub(crate) fn left_serving(&self, from: RunOffset) -> Option<RunOffset> {
+        self.endpoint
+            .iter()
+            .find(|s| s.from >= from && s.serving == Some(false))
+            .map(|s| s.from)
+    }
+
     /// When its entry was removed from the endpoints after `from`.
     pub(crate) fn removed_from_endpoints(&self, from: RunOffset) -> Option<RunOffset> {
         self.endpoint
             .last()
             .and_then(|s| s.to)
             .filter(|to| *to >= from)
+    }
+
+    /// The first end of a proxy container after the deletion while the serving container still ran; `None` where both
+    /// ended so near each other that neither was first.
+    pub(crate) fn proxy_ended_first(&self) -> Option<&ContainerEnd> {
+        let deleted = self.deletion_seen()?;
+        let proxy = |e: &&ContainerEnd| {
+            self.proxies.contains(&e.container) && e.running_again.is_none() && e.seen >= deleted
+        };
+        let first = self
+            .earlier_ends
+            .iter()
+            .filter(proxy)
+            .min_by_key(|e| e.seen)?;
+        let before = self.end.as_ref().is_none_or(|serving| {
+            first.seen < serving.seen && serving.point().nanos_since(first.point()) >= APART
+        });
+        before.then_some(first)
     }
 
     /// The end, or the time of which nothing later is known.

@@ -5,8 +5,9 @@
 //! on, by time (see `suspects`).
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
-use rollscope_records::{Recording, Request, Requests};
+use rollscope_records::{Outcome, Recording, Request, Requests};
 
 use super::failure::Failure;
 use super::kind::Kind;
@@ -47,6 +48,15 @@ impl How {
     }
 }
 
+/// How long the requests of one name took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    /// The longest that came to its end, ns; `None` where none did.
+    pub(crate) ended: Option<i64>,
+    /// The longest of which a part of the response had come, ns.
+    pub(crate) lived: i64,
+}
+
 /// The requests of a recording, attributed.
 pub(crate) struct Traffic<'a> {
     /// In the order of the schedule.
@@ -62,6 +72,8 @@ pub(crate) struct Traffic<'a> {
     pub(crate) pods_named: bool,
     /// Idle times of connections that their next request survived, ns, in order.
     survived_idle: Vec<i64>,
+    /// How long requests take, by name; made when first asked for.
+    lengths: OnceLock<BTreeMap<String, Lengths>>,
 }
 
 impl<'a> Traffic<'a> {
@@ -87,6 +99,7 @@ impl<'a> Traffic<'a> {
             pods: pod_traffic(requests, &known, !pinned),
             failures: Vec::new(),
             survived_idle: survived_idle(requests),
+            lengths: OnceLock::new(),
             requests,
             pinned,
             pods_named,
@@ -147,6 +160,12 @@ impl<'a> Traffic<'a> {
         self.survived_idle.len() - self.survived_idle.partition_point(|i| *i <= nanos)
     }
 
+    /// How long the requests of that name took.
+    pub(crate) fn lengths(&self, name: &str) -> Lengths {
+        let all = self.lengths.get_or_init(|| lengths(self.requests));
+        all.get(name).copied().unwrap_or_default()
+    }
+
     pub(crate) fn request(&self, failure: &Failure) -> Request<'a> {
         self.requests.row(failure.request)
     }
@@ -160,6 +179,27 @@ fn slowly_refused(f: &Failure, timeline: &Timeline) -> bool {
             .pods
             .iter()
             .any(|p| p.ends().any(|e| e.explains_cut_at(f.at)))
+}
+
+fn lengths(requests: &Requests) -> BTreeMap<String, Lengths> {
+    let mut all: BTreeMap<&str, Lengths> = BTreeMap::new();
+    for r in requests.iter() {
+        let answering = r.first_byte.is_some() || r.outcome.is_truncated();
+        if r.outcome.is_failure() && !answering {
+            continue;
+        }
+        let (Some(began), Some(ended)) = (r.dispatched, r.ended) else {
+            continue;
+        };
+        let took = ended.nanos_since(began);
+        let of = all.entry(r.name).or_default();
+        of.lived = of.lived.max(took);
+        if r.outcome == Outcome::Ok {
+            of.ended = of.ended.max(Some(took));
+        }
+    }
+    let named = all.into_iter().map(|(name, of)| (name.to_owned(), of));
+    named.collect()
 }
 
 fn survived_idle(requests: &Requests) -> Vec<i64> {

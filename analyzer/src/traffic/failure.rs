@@ -22,6 +22,8 @@ pub(crate) struct Failure {
     pub(crate) began: RunOffset,
     /// When it was over.
     pub(crate) ended: RunOffset,
+    /// The response's head had come: it failed in its body.
+    pub(crate) in_body: bool,
     /// The pod that it was on, where that is certain or nothing else is possible.
     pub(crate) pod: Option<PodIx>,
     /// How the pod is known.
@@ -46,6 +48,7 @@ impl Failure {
             at,
             began,
             ended,
+            in_body: r.outcome.is_truncated(),
             pod: None,
             how: How::Unknown,
             suspects: Vec::new(),

@@ -108,13 +108,48 @@ impl<'a> PodView<'a> {
             .map(|s| s == "True")
     }
 
-    /// The container that serves: the first with a readiness probe, else the first with a port, else the first.
+    /// The container that serves: the first with a readiness probe, else the first with a port, else the first; a proxy
+    /// only where there is nothing else.
     fn main_container(self) -> Option<&'a Value> {
         let all = list_at(self.0, &["spec", "containers"]);
-        all.iter()
-            .find(|c| at(c, &["readinessProbe"]).is_some())
-            .or_else(|| all.iter().find(|c| !list_at(c, &["ports"]).is_empty()))
-            .or_else(|| all.first())
+        let serves = |of: &dyn Fn(&Value) -> bool| {
+            all.iter()
+                .find(|c| of(c) && at(c, &["readinessProbe"]).is_some())
+                .or_else(|| {
+                    all.iter()
+                        .find(|c| of(c) && !list_at(c, &["ports"]).is_empty())
+                })
+                .or_else(|| all.iter().find(|c| of(c)))
+        };
+        serves(&|c| !is_proxy(c)).or_else(|| serves(&|_| true))
+    }
+
+    /// The names of the containers through which the traffic of the serving one goes.
+    pub(crate) fn proxies(self) -> impl Iterator<Item = &'a str> {
+        let serving = self.main_container_name();
+        list_at(self.0, &["spec", "containers"])
+            .iter()
+            .filter(|c| is_proxy(c))
+            .filter_map(|c| str_at(c, &["name"]))
+            .filter(move |name| Some(*name) != serving)
+    }
+
+    /// The reason of a condition `DisruptionTarget` that is true.
+    pub(crate) fn disrupted(self) -> Option<&'a str> {
+        list_at(self.0, &["status", "conditions"])
+            .iter()
+            .find(|c| str_at(c, &["type"]) == Some("DisruptionTarget"))
+            .filter(|c| str_at(c, &["status"]) == Some("True"))
+            .map(|c| str_at(c, &["reason"]).unwrap_or("DisruptionTarget"))
+    }
+
+    /// The workload that owns it: its controller, less the hash of a template.
+    pub(crate) fn workload(self) -> Option<&'a str> {
+        let owners = list_at(self.0, &["metadata", "ownerReferences"]);
+        let name = owners.iter().find_map(|o| str_at(o, &["name"]))?;
+        let hash = str_at(self.0, &["metadata", "labels", "pod-template-hash"]);
+        let of_template = hash.and_then(|h| name.strip_suffix(h)?.strip_suffix('-'));
+        Some(of_template.unwrap_or(name))
     }
 
     pub(crate) fn main_container_name(self) -> Option<&'a str> {
@@ -217,6 +252,14 @@ impl<'a> PodView<'a> {
                 ))
             })
     }
+}
+
+/// By the names that meshes and clouds give to theirs.
+fn is_proxy(container: &Value) -> bool {
+    let name = str_at(container, &["name"]).unwrap_or("");
+    ["proxy", "envoy", "sidecar", "dataplane"]
+        .iter()
+        .any(|word| name.contains(word))
 }
 
 /// A manifest's seconds (or a count), in a range in which arithmetic is safe.

@@ -130,6 +130,8 @@ fn made_up(size: &Size) -> (Analysis, Recording) {
         bursts,
         findings: Vec::new(),
         assertions: Vec::new(),
+        advice: Vec::new(),
+        budget: None,
         clocks: Vec::new(),
         generator: None,
         gaps: Vec::new(),

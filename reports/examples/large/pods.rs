@@ -226,6 +226,7 @@ fn report(size: &Size, pod: usize) -> PodReport {
         grace_seconds: Some(30),
         pre_stop: None,
         deletion_requested_ms: ends.map(|at| within(at, -3_000_000, 4_000_000)),
+        pre_stop_took_ms: None,
         signal_ms: ends.map(|at| within(at, 10_000_000, 40_000_000)),
         deadline_ms: ends.map(|at| within(at, 30 * SECOND, 30 * SECOND + 40_000_000)),
         first_drain_sign: ends.map(|at| Sign {
@@ -234,6 +235,9 @@ fn report(size: &Size, pod: usize) -> PodReport {
             what: "a connection was refused".to_owned(),
         }),
         not_ready_ms: ends.map(|at| Ms(at.plus_nanos(SECOND))),
+        endpoint_not_ready_ms: ends.map(Ms),
+        endpoint_not_serving_ms: None,
+        endpoint_removed_ms: end.map(Ms),
         listener_closed_ms: ends.map(|at| Ms(at.plus_nanos(40_000_000))),
         last_new_connection_ms: ends.map(|at| Ms(at.plus_nanos(FAILING))),
         propagation_lag_ms: ends.map(|_| MsLength(FAILING)),
@@ -262,6 +266,7 @@ fn report(size: &Size, pod: usize) -> PodReport {
             })
             .into_iter()
             .collect(),
+        shutdown: None,
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use rollscope_analyzer::{
-    Advice, Analysis, Assertion, Burst, ClockReport, EndpointState, Evidence, FailureReport,
-    Finding, Latency, LogMark, Ms, MsInterval, MsLength, PodExit, PodPhase, PodReport, Quantiles,
-    RequestCounts, RuledOut, RunSummary, SCHEMA, Sign, StageMark, StageReport, Verdict,
-    VerdictOutcome,
+    Advice, Analysis, Assertion, Budget, Burst, ClockReport, EndpointState, Evidence,
+    FailureReport, Finding, Latency, LogMark, Ms, MsInterval, MsLength, PodExit, PodPhase,
+    PodReport, Quantiles, RequestCounts, RuledOut, RunSummary, SCHEMA, Shutdown, ShutdownStage,
+    Sign, StageMark, StageReport, Verdict, VerdictOutcome,
 };
 use rollscope_records::{Interval, Outcome, Recording, Request};
 
@@ -58,6 +58,19 @@ pub(crate) fn analysis(recording: &Recording) -> Analysis {
         unattributed,
         findings: findings(failing),
         assertions: assertions(failing),
+        advice: vec![Advice {
+            field: "spec.template.spec.terminationGracePeriodSeconds".to_owned(),
+            text: "terminationGracePeriodSeconds >= preStop 0 s + longest drain (maximum of 3 pods) 4.9 s + 5 s = 10 s; now: 30 s (fits)".to_owned(),
+        }],
+        budget: Some(Budget {
+            pre_stop_ms: MsLength(0),
+            longest_drain_ms: MsLength(4_900_000_000),
+            margin_ms: MsLength(5_000_000_000),
+            needed_ms: MsLength(9_900_000_000),
+            grace_ms: MsLength(30_000_000_000),
+            fits: true,
+            of: "maximum of 3 pods".to_owned(),
+        }),
         clocks: vec![
             ClockReport { clock: "api-server".to_owned(), offset_ms: (-0.4, 3.1), samples: 41 },
             ClockReport { clock: "node/node1".to_owned(), offset_ms: (-2.2, 1.9), samples: 12 },
@@ -245,6 +258,7 @@ fn old_pod(i: usize, failing: bool, bursts: &[Burst]) -> PodReport {
         grace_seconds: Some(30),
         pre_stop: None,
         deletion_requested_ms: Some(within(end - 0.02, end)),
+        pre_stop_took_ms: None,
         signal_ms: Some(within(end, end + 0.02)),
         deadline_ms: Some(within(end + 29.98, end + 30.0)),
         first_drain_sign: Some(Sign {
@@ -253,6 +267,9 @@ fn old_pod(i: usize, failing: bool, bursts: &[Burst]) -> PodReport {
             what: "SIGTERM received".to_owned(),
         }),
         not_ready_ms: Some(at(exit + 0.2)),
+        endpoint_not_ready_ms: Some(at(end + 0.05)),
+        endpoint_not_serving_ms: None,
+        endpoint_removed_ms: Some(at(exit + 0.2)),
         listener_closed_ms: failing.then(|| at(end + 0.1)),
         last_new_connection_ms: Some(at(end + LAGS[i])),
         propagation_lag_ms: Some(MsLength((LAGS[i] * 1e9) as i64)),
@@ -281,6 +298,33 @@ fn old_pod(i: usize, failing: bool, bursts: &[Burst]) -> PodReport {
                 line: "{\"ev\":\"drained, exit 0\",\"inflight\":0}".to_owned(),
             },
         ],
+        shutdown: Some(shutdown(end, exit, failing)),
+    }
+}
+
+fn shutdown(end: f64, exit: f64, failing: bool) -> Shutdown {
+    let stage = |stage, from: f64, to: f64, run| ShutdownStage {
+        stage,
+        at_ms: at(to),
+        took_ms: MsLength(((to - from) * 1e9) as i64),
+        run,
+        mark: (stage == "drained").then(|| "drained".to_owned()),
+        values: BTreeMap::new(),
+        line: Some(format!("{{\"ev\":\"{stage}\"}}")),
+    };
+    let closed = if failing { end + 0.05 } else { exit - 1.0 };
+    Shutdown {
+        stages: vec![
+            stage("signal", end, end + 0.02, 1),
+            stage("readiness_off", end + 0.02, end + 0.03, 1),
+            stage("listener_closed", end + 0.03, closed, 1),
+            stage("drained", closed, exit - 0.1, 1),
+            stage("pool_closed", exit - 0.1, exit - 0.05, 1),
+            stage("exit", exit - 0.05, exit, 1),
+        ],
+        in_order: Some(true),
+        out_of_order: Vec::new(),
+        owners: 1,
     }
 }
 
@@ -313,10 +357,14 @@ fn new_pod(i: usize) -> PodReport {
         grace_seconds: Some(30),
         pre_stop: None,
         deletion_requested_ms: None,
+        pre_stop_took_ms: None,
         signal_ms: None,
         deadline_ms: None,
         first_drain_sign: None,
         not_ready_ms: None,
+        endpoint_not_ready_ms: None,
+        endpoint_not_serving_ms: None,
+        endpoint_removed_ms: None,
         listener_closed_ms: None,
         last_new_connection_ms: None,
         propagation_lag_ms: None,
@@ -330,6 +378,7 @@ fn new_pod(i: usize) -> PodReport {
         earlier_exits: Vec::new(),
         margin_to_deadline_ms: None,
         log_marks: Vec::new(),
+        shutdown: None,
     }
 }
 

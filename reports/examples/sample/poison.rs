@@ -81,6 +81,14 @@ fn poison_pods(a: &mut Analysis) {
         }
         p.exit.iter_mut().for_each(|e| poison(&mut e.reason));
         p.earlier_exits = p.exit.clone().into_iter().collect();
+        for s in p.shutdown.iter_mut().flat_map(|s| &mut s.stages) {
+            s.line.iter_mut().chain(&mut s.mark).for_each(poison);
+            s.values.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
+        }
+        if let Some(s) = &mut p.shutdown {
+            s.in_order = Some(false);
+            s.out_of_order.push(HOSTILE.to_owned());
+        }
         p.log_marks
             .iter_mut()
             .for_each(|m| [&mut m.mark, &mut m.line].into_iter().for_each(poison));

@@ -38,17 +38,39 @@ pub(super) fn drawing(a: &Analysis) -> Drawing {
         drawing.label([LEFT - 10.0, y], &name_end(&pod.name, 28), Anchor::End);
         row.draw(&mut drawing, &time, y, pod);
     }
-    drawing.legend(
-        [LEFT - 200.0, bottom + 44.0],
-        &[
-            (Colour::SKY, "before the signal (preStop)"),
-            (Colour::GREY, "signal sent, no sign of a drain"),
-            (Colour::GREEN, "from the first sign of the drain"),
-            (Colour::INK, "deadline"),
-        ],
-    );
+    let mut legend = vec![
+        (Colour::SKY, "before the signal (preStop)"),
+        (Colour::GREY, "signal sent, no sign of a drain"),
+    ];
+    if rows.iter().any(|row| row.stages.is_empty()) {
+        legend.push((Colour::GREEN, "from the first sign of the drain"));
+    }
+    legend.extend(STAGES.into_iter().filter_map(|(stage, colour, words)| {
+        let drawn = |row: &Shutdown| row.stages.iter().any(|(told, _)| *told == stage);
+        rows.iter().any(drawn).then_some((colour, words))
+    }));
+    legend.push((Colour::INK, "deadline"));
+    drawing.legend([LEFT - 200.0, bottom + 44.0], &legend);
     drawing
 }
+
+/// The stages that a log tells of: the colour of the time until each, and what it is.
+const STAGES: [(&str, Colour, &str); 6] = [
+    ("readiness_off", Colour::BAND, "until readiness is off"),
+    (
+        "listener_closed",
+        Colour::YELLOW,
+        "until the listener is closed",
+    ),
+    (
+        "drained",
+        Colour::GREEN,
+        "until what is in flight is drained",
+    ),
+    ("jobs_returned", Colour::BLUE, "until jobs are returned"),
+    ("pool_closed", Colour::PURPLE, "until the pool is closed"),
+    ("exit", Colour::ORANGE, "until the exit"),
+];
 
 /// Moments of a shutdown, seconds after the deletion.
 struct Shutdown {
@@ -56,6 +78,8 @@ struct Shutdown {
     sign: Option<f64>,
     exit: Option<f64>,
     deadline: Option<f64>,
+    /// The stages that its log tells of, with the moment of each, in order.
+    stages: Vec<(&'static str, f64)>,
 }
 
 impl Shutdown {
@@ -72,19 +96,38 @@ impl Shutdown {
             sign: pod.first_drain_sign.as_ref().map(|sign| latest(sign.at_ms)),
             exit: end_of(pod).map(after),
             deadline: pod.deadline_ms.map(latest),
+            stages: pod
+                .shutdown
+                .iter()
+                .flat_map(|s| &s.stages)
+                .map(|s| (s.stage, after(s.at_ms.0)))
+                .collect(),
         }
+    }
+
+    /// What is drawn: from, to and the colour of each part.
+    fn parts(&self, end: f64) -> Vec<(f64, f64, Colour)> {
+        let signal = self.signal.unwrap_or(0.0).clamp(0.0, end);
+        let mut parts = vec![(0.0, signal, Colour::SKY)];
+        if self.stages.is_empty() {
+            let sign = self.sign.map_or(end, |sign| sign.clamp(signal, end));
+            parts.extend([(signal, sign, Colour::GREY), (sign, end, Colour::GREEN)]);
+            return parts;
+        }
+        let mut from = signal;
+        for (stage, at) in &self.stages {
+            let colour = STAGES.iter().find(|(name, ..)| name == stage);
+            let to = at.clamp(from, end);
+            parts.push((from, to, colour.map_or(Colour::GREY, |(_, c, _)| *c)));
+            from = to;
+        }
+        parts.push((from, end, Colour::ORANGE));
+        parts
     }
 
     fn draw(&self, drawing: &mut Drawing, time: &Axis, y: f64, pod: &PodReport) {
         let end = self.exit.or(self.deadline).unwrap_or(0.0);
-        let signal = self.signal.unwrap_or(0.0).clamp(0.0, end);
-        let sign = self.sign.map_or(end, |sign| sign.clamp(signal, end));
-        let parts = [
-            (0.0, signal, Colour::SKY),
-            (signal, sign, Colour::GREY),
-            (sign, end, Colour::GREEN),
-        ];
-        for (from, to, colour) in parts {
+        for (from, to, colour) in self.parts(end) {
             if to > from {
                 drawing.rectangle([time.at(from), y - 8.0], [time.at(to), y + 8.0], colour);
             }

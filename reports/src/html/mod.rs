@@ -26,6 +26,7 @@ mod pods;
 mod raw;
 mod rows;
 mod run_entry;
+mod shutdowns;
 mod trend;
 mod watch;
 

@@ -5,7 +5,7 @@ use rollscope_analyzer::Analysis;
 use rollscope_records::Recording;
 
 use super::placement::Placement;
-use super::{assets, bins, bursts, checks, data, first_screen, over_time, pods};
+use super::{assets, bins, bursts, checks, data, first_screen, over_time, pods, shutdowns};
 use crate::text::{field, utc, verdict};
 
 /// The HTML timeline: one self-contained page, byte for byte the same for the same input.
@@ -84,6 +84,7 @@ fn body(
                 (pods::section(a))
                 (checks::findings(a))
                 (checks::assertions(a))
+                (shutdowns::needs(a))
                 (checks::stages(a))
                 (over_time::section(levels))
                 (checks::trust(a, recording))

@@ -5,6 +5,7 @@ use rollscope_analyzer::{Analysis, EndpointState, Ms, MsInterval, MsLength, PodR
 
 use super::first_screen::span;
 use super::parts::foreign;
+use super::shutdowns;
 use crate::text::{count, counted, field, interval, length, moment};
 
 /// The section of pods: pods that ended first, as cards of measurements that also read on a narrow screen.
@@ -16,6 +17,7 @@ pub(super) fn section(a: &Analysis) -> Markup {
             @else {
                 p.note { "Times are seconds of the run; lo–hi where a time is only known to lie between two moments." }
                 div.scroll tabindex="0" role="group" aria-label="Measurements of each pod" { (table(a)) }
+                (shutdowns::table(a))
             }
         }
     }
@@ -44,7 +46,7 @@ fn table(a: &Analysis) -> Markup {
     }
 }
 
-const MEASUREMENTS: [(&str, &str); 24] = [
+const MEASUREMENTS: [(&str, &str); 27] = [
     ("Failed", ""),
     ("Served", ""),
     ("Cut", "no definite answer"),
@@ -65,13 +67,16 @@ const MEASUREMENTS: [(&str, &str); 24] = [
     ("Grace", ""),
     ("preStop", ""),
     ("Phases", ""),
+    ("preStop took", "deletion to signal"),
     ("Endpoint", ""),
+    ("Left the endpoints", "after deletion"),
     ("Earlier exits", ""),
     ("First seen", ""),
     ("Log marks", ""),
+    ("Shutdown stages", "from its log"),
 ];
 
-fn cells(p: &PodReport) -> [Markup; 24] {
+fn cells(p: &PodReport) -> [Markup; 27] {
     let text = |shown: Option<String>| html! { @match shown { Some(shown) => { (shown) }, None => { span.none { "–" } } } };
     let at = |ms: Option<Ms>| text(ms.map(moment));
     let within = |ms: Option<MsInterval>| text(ms.map(interval));
@@ -98,11 +103,30 @@ fn cells(p: &PodReport) -> [Markup; 24] {
         text(p.grace_seconds.map(|s| format!("{s} s"))),
         text(p.pre_stop.as_deref().map(field)),
         phases(p),
+        text(
+            p.pre_stop_took_ms
+                .map(|(least, most)| format!("{}–{}", length(least), length(most))),
+        ),
         endpoint(p),
+        left_endpoints(p),
         html! { @if p.earlier_exits.is_empty() { "0" } @else { @for exit in &p.earlier_exits { div { (exit.code) " " (foreign(&exit.reason)) " at " (interval(exit.at_ms)) } } } },
         at(Some(p.first_seen_ms)),
         log_marks(p),
+        shutdowns::cell(p),
     ]
+}
+
+/// When its endpoint was not ready, stopped serving and was removed.
+fn left_endpoints(p: &PodReport) -> Markup {
+    let moments = [
+        ("not ready", p.endpoint_not_ready_ms),
+        ("not serving", p.endpoint_not_serving_ms),
+        ("removed", p.endpoint_removed_ms),
+    ];
+    html! {
+        @if moments.iter().all(|(_, at)| at.is_none()) { span.none { "–" } }
+        @for (what, at) in moments { @if let Some(at) = at { div { (what) " " (moment(at)) } } }
+    }
 }
 
 /// `12.345–13.100 s`, or where it began when it lasts.

@@ -3,6 +3,7 @@
 mod comparison;
 mod escape;
 mod sparks;
+mod stages;
 
 use rollscope_analyzer::{Analysis, Burst, VerdictOutcome};
 use rollscope_records::Recording;
@@ -41,6 +42,9 @@ pub fn summary_md(a: &Analysis, recording: &Recording, figure: Option<&str>) -> 
     lines.extend(advice(a));
     lines.extend(findings(a));
     lines.extend(sparks::figure(a, recording));
+    let after = if figure.is_some() { 3 } else { 1 };
+    let room = MARKDOWN_LINES.saturating_sub(lines.len() + after);
+    lines.extend(stages::table(a, room));
     if let Some(figure) = figure {
         lines.push(format!("![Timeline of the rollout]({figure})"));
         lines.push(String::new());

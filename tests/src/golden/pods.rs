@@ -56,6 +56,9 @@ pub(super) struct Pod {
     last: Value,
     restarts: u64,
     deletion: Option<(String, i64)>,
+    /// The name and the state of a proxy container beside the server.
+    proxy: Option<(String, Value)>,
+    evicted: bool,
 }
 
 impl Pod {
@@ -90,6 +93,10 @@ impl Pod {
             last: json!({}),
             restarts: 0,
             deletion: None,
+            proxy: options
+                .take("proxy")
+                .map(|name| (name.to_owned(), json!({}))),
+            evicted: false,
         })
     }
 
@@ -125,6 +132,13 @@ impl Pod {
                         "Killing",
                         "Stopping container web",
                     ));
+                }
+                ("evicted", None, None) => self.evicted = true,
+                ("proxy-ended", Some(code), reason) => {
+                    let state =
+                        self.ended(at, code.parse().ok()?, reason.unwrap_or("Error"), write);
+                    self.proxy.as_mut()?.1 = state;
+                    after = END_WATCHED_AFTER;
                 }
                 ("ended", Some(code), reason) => {
                     self.end(at, code.parse().ok()?, reason.unwrap_or("Error"), write);
@@ -170,13 +184,21 @@ impl Pod {
         }
         self.phase = "Running";
         self.state = json!({"running": {"startedAt": write(&self.clock(), at, true)}});
+        if let Some((_, state)) = &mut self.proxy {
+            state.clone_from(&self.state);
+        }
+    }
+
+    /// The state of a container that ended.
+    fn ended(&self, at: i64, code: i64, reason: &str, write: &Writer<'_>) -> Value {
+        let finished = write(&self.clock(), at, true);
+        json!({"terminated": {"exitCode": code, "reason": reason,
+            "startedAt": self.state["running"]["startedAt"], "finishedAt": finished,
+            "containerID": format!("{}-{}", self.name, self.restarts)}})
     }
 
     fn end(&mut self, at: i64, code: i64, reason: &str, write: &Writer<'_>) {
-        let finished = write(&self.clock(), at, true);
-        let started = self.state["running"]["startedAt"].take();
-        self.state = json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": started,
-            "finishedAt": finished, "containerID": format!("{}-{}", self.name, self.restarts)}});
+        self.state = self.ended(at, code, reason, write);
         self.ready = false;
         if self.deletion.is_some() {
             self.phase = if code == 0 { "Succeeded" } else { "Failed" };
@@ -255,12 +277,38 @@ impl Pod {
             metadata["deletionGracePeriodSeconds"] = json!(grace);
         }
         let ready = if self.ready { "True" } else { "False" };
-        json!({"kind": "Pod", "metadata": metadata,
+        let mut object = json!({"kind": "Pod", "metadata": metadata,
             "spec": {"nodeName": self.node, "terminationGracePeriodSeconds": self.grace, "containers": [container]},
             "status": {"phase": self.phase, "podIP": self.ip, "conditions": [{"type": "Ready", "status": ready}],
                 "containerStatuses": [{"name": "web", "ready": self.ready, "restartCount": self.restarts,
-                    "state": self.state, "lastState": self.last}]}})
+                    "state": self.state, "lastState": self.last}]}});
+        self.add_proxy(&mut object);
+        if let (true, Some(conditions)) =
+            (self.evicted, object["status"]["conditions"].as_array_mut())
+        {
+            conditions.push(json!({"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}));
+        }
+        object
     }
+
+    fn add_proxy(&self, object: &mut Value) {
+        let Some((name, state)) = &self.proxy else {
+            return;
+        };
+        if let Some(containers) = object["spec"]["containers"].as_array_mut() {
+            containers.push(json!({"name": name}));
+        }
+        if let Some(statuses) = object["status"]["containerStatuses"].as_array_mut() {
+            statuses.push(json!({"name": name, "ready": true, "restartCount": 0, "state": state, "lastState": {}}));
+        }
+    }
+}
+
+/// A node that is cordoned.
+pub(super) fn cordoned(node: &str, at: i64) -> Seen {
+    let object =
+        json!({"kind": "Node", "metadata": {"name": node}, "spec": {"unschedulable": true}});
+    Seen::modified(at, ObjectKind::Node, object)
 }
 
 /// `1s` or `10sx3`: period and threshold.

@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::parse::{self, Options};
-use super::pods::{Pod, Seen};
+use super::pods::{Pod, Seen, cordoned};
 use crate::noise;
 
 const SECOND: i64 = 1_000_000_000;
@@ -92,6 +92,10 @@ impl Book {
             "log" => self.log(at, rest),
             "stage" => self.stage(at, rest),
             "clock" => self.clock(at, rest),
+            "cordon" => {
+                self.see(vec![cordoned(rest, at)]);
+                Some(())
+            }
             "event" => {
                 let (pod, rest) = word(rest);
                 let (reason, message) = word(rest);
