@@ -47,6 +47,8 @@ pub(super) struct Drain {
 enum PoolClose {
     /// Before anything else.
     First,
+    /// At once, beside the drain, and again after it: two owners.
+    Twice,
     /// When nothing can need it any more.
     Last,
     /// Last, and it never finishes.
@@ -92,6 +94,10 @@ impl AtSignal {
                 pool: PoolClose::First,
                 ..reference
             }),
+            Subject::DoubleOwner => Self::Drain(Drain {
+                pool: PoolClose::Twice,
+                ..reference
+            }),
             Subject::ForcedExit => Self::Drain(Drain {
                 pool: PoolClose::Hangs,
                 ..reference
@@ -102,6 +108,17 @@ impl AtSignal {
             | Subject::SlowStart
             | Subject::Crash => Self::Drain(reference),
         }
+    }
+
+    /// Whether two handlers of the signal shut down.
+    const fn has_two_owners(&self) -> bool {
+        matches!(
+            self,
+            Self::Drain(Drain {
+                pool: PoolClose::Twice,
+                ..
+            })
+        )
     }
 
     /// Whether the drain ends connections that are in use, after their response.
@@ -154,6 +171,10 @@ pub(super) async fn at_signal(
     let which = signals.first().await;
     server.ledger.step("signal");
     server.log(which, &[]);
+    if server.at_signal.has_two_owners() {
+        // Each handler says so.
+        server.log(which, &[]);
+    }
     match &server.at_signal {
         AtSignal::Drain(drain) => drain_or_exit(server, drain, accepting).await,
         AtSignal::ExitDuringCleanup => {
@@ -204,13 +225,33 @@ async fn drain_or_exit(server: &Server, drain: &Drain, accepting: JoinHandle<()>
     code
 }
 
-/// The drain, step by step. Gives the number of requests that it cut.
+/// The drain and the close of the pool, before, beside or after it. Gives the number of requests that it cut.
 async fn run_drain(server: &Server, drain: &Drain, accepting: JoinHandle<()>) -> u64 {
     if drain.pool == PoolClose::First {
-        server.pool.close().await;
-        server.ledger.step("pool_closed");
-        server.log("pool_closed", &[]);
+        close_pool(server).await;
     }
+    let hooks = async {
+        if drain.pool == PoolClose::Twice {
+            close_pool(server).await;
+        }
+    };
+    let ((), cut) = tokio::join!(hooks, drain_requests(server, drain, accepting));
+    match drain.pool {
+        PoolClose::First => (),
+        PoolClose::Last | PoolClose::Twice => close_pool(server).await,
+        PoolClose::Hangs => std::future::pending().await,
+    }
+    cut
+}
+
+async fn close_pool(server: &Server) {
+    server.pool.close().await;
+    server.ledger.step("pool_closed");
+    server.log("pool_closed", &[]);
+}
+
+/// The drain, step by step. Gives the number of requests that it cut.
+async fn drain_requests(server: &Server, drain: &Drain, accepting: JoinHandle<()>) -> u64 {
     server.enter(Stage::Draining);
     server.ledger.step("draining");
     server.log("readiness_off", &[]);
@@ -228,15 +269,6 @@ async fn run_drain(server: &Server, drain: &Drain, accepting: JoinHandle<()>) ->
     server.log("drained", &[("cut", json!(cut))]);
     if let Some(returned) = server.jobs.stop().await {
         server.log("worker_stopped", &[("returned", json!(returned))]);
-    }
-    match drain.pool {
-        PoolClose::First => (),
-        PoolClose::Last => {
-            server.pool.close().await;
-            server.ledger.step("pool_closed");
-            server.log("pool_closed", &[]);
-        }
-        PoolClose::Hangs => std::future::pending().await,
     }
     cut
 }

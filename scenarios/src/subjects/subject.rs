@@ -19,6 +19,9 @@ pub enum Subject {
     KeepaliveHang,
     /// Closes its pool before the drain.
     PoolFirst,
+    /// Two handlers of the signal: a framework's hooks close the pool at once while a library drains, and run again
+    /// after it.
+    DoubleOwner,
     /// Its pool never finishes closing; the safety timer exits 1.
     ForcedExit,
     /// Starts an asynchronous cleanup and exits 0 without waiting for it.
@@ -35,7 +38,7 @@ pub enum Subject {
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Graceful,
         Self::EarlyClose,
         Self::ExitNow,
@@ -44,6 +47,7 @@ impl Subject {
         Self::SameDeadline,
         Self::KeepaliveHang,
         Self::PoolFirst,
+        Self::DoubleOwner,
         Self::ForcedExit,
         Self::UnawaitedCleanup,
         Self::ShortKeepalive,
@@ -63,6 +67,7 @@ impl Subject {
             Self::SameDeadline => "same-deadline",
             Self::KeepaliveHang => "keepalive-hang",
             Self::PoolFirst => "pool-first",
+            Self::DoubleOwner => "double-owner",
             Self::ForcedExit => "forced-exit",
             Self::UnawaitedCleanup => "unawaited-cleanup",
             Self::ShortKeepalive => "short-keepalive",

@@ -218,6 +218,30 @@ fn pool_first_answers_500_at_once_while_its_listener_is_open() {
 }
 
 #[test]
+fn double_owner_closes_its_pool_at_once_and_again_after_the_drain() {
+    let mut subject = start("double-owner", &[]);
+    subject.terminate();
+    subject.wait_for_event("pool_closed");
+    assert_eq!(subject.get("/").status, 500);
+    assert_eq!(subject.exit_code(), 0);
+    assert_eq!(
+        subject.events(),
+        [
+            "start",
+            "listening",
+            "sigterm",
+            "sigterm",
+            "pool_closed",
+            "readiness_off",
+            "listener_closed",
+            "drained",
+            "pool_closed",
+            "exit"
+        ]
+    );
+}
+
+#[test]
 fn same_deadline_ends_only_after_the_delay_and_its_whole_deadline() {
     let mut subject = start("same-deadline", &[("DRAIN_DEADLINE_MS", "700")]);
     let mut client = subject.connect();
