@@ -154,7 +154,10 @@ fn replace(line: &mut Vec<u8>, belongs: impl Fn(&u8) -> bool, with: &str, rng: &
 
 #[test]
 fn what_failed_once_does_not_fail_again() {
-    let targets: [(&str, fn(&[u8])); 2] = [("reader", fuzz::reader), ("analyzer", fuzz::analyzer)];
+    let targets = [
+        ("reader", fuzz::reader as fn(&[u8])),
+        ("analyzer", fuzz::analyzer),
+    ];
     for (target, run) in targets {
         let Ok(kept) = fs::read_dir(finds(target)) else {
             continue;
