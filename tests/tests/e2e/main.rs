@@ -7,6 +7,7 @@ mod interruption;
 mod plain_target;
 mod reproduction;
 mod shipped;
+mod shutdown_stages;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_rollscope-under-test");
