@@ -123,8 +123,10 @@ pub struct RunSummary {
     pub started_at: String,
     /// From the first to the last thing recorded.
     pub duration_ms: MsLength,
-    /// Planned rate, requests per second.
+    /// Planned rate, requests per second; where it changes during the run, the highest.
     pub rate_per_second: f64,
+    /// How the rate goes where it changes during the run, in words.
+    pub rate_shape: Option<String>,
     /// Failed requests that the gate allows.
     pub max_failed: u64,
 }

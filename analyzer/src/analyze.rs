@@ -176,6 +176,7 @@ fn run_summary(recording: &Recording, first: RunOffset, last: RunOffset) -> RunS
         started_at: kube_time::rfc3339(run.wall_start_unix_nanos),
         duration_ms: MsLength(last.nanos_since(first)),
         rate_per_second: run.rate_per_second,
+        rate_shape: run.rate_shape.clone(),
         max_failed: run.gate.max_failed,
     }
 }

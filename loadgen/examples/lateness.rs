@@ -1,8 +1,9 @@
 //! Measures the generator against a small server in the same process, on loopback:
 //!
-//!     cargo run -p rollscope-loadgen --example lateness -- RATE SECONDS [new|reused]
+//!     cargo run -p rollscope-loadgen --example lateness -- RATE SECONDS [new|reused] [adaptive|exact]
 //!
-//! Prints lateness of dispatch, latencies, and the generator's own CPU time per request.
+//! Prints lateness of dispatch, latencies, and per request the generator's own CPU time and how often its threads went to
+//! sleep. The latter does not depend on how the program was built, nor much on what else the machine does.
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
 
 use std::convert::Infallible;
@@ -18,15 +19,14 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use rollscope_loadgen::{Direct, LoadConfig, RecordSink, RunningLoad};
 use rollscope_records::{ConnectionRecord, Lane, RequestRecord, RunClock};
-use rollscope_scenarios::{Load, RequestSpec, StatusRange};
+use rollscope_scenarios::{Load, Rate, RequestSpec};
 use tokio::net::TcpListener;
 
 /// Keeps nothing.
 struct Nowhere;
 
 impl RecordSink for Nowhere {
-    fn request(&self, _: RequestRecord) {}
-    fn connection(&self, _: ConnectionRecord) {}
+    fn records(&self, _: Vec<RequestRecord>, _: Vec<ConnectionRecord>) {}
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("new") => Lane::New,
         _ => Lane::Reused,
     };
+    let exact = args.next().as_deref() == Some("exact");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -45,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let base_url = format!("http://{}", listener.local_addr()?);
         tokio::spawn(serve(listener));
         let load = RunningLoad::start(LoadConfig {
-            load: load(rate, lane),
+            load: load(rate, lane, exact),
             base_url,
             env: Box::new(|_| None),
             clock: RunClock::start(),
@@ -54,32 +55,45 @@ fn main() -> Result<(), Box<dyn Error>> {
         })?;
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         println!("{:#?}", load.stats());
+        let slept = sleeps()?;
         let record = load.stop(Duration::from_secs(5)).await;
         println!("{record:#?}");
+        println!(
+            "went to sleep {:.3} times per request",
+            slept as f64 / record.sent.max(1) as f64
+        );
         let cpu = record.cpu_us as f64 / record.sent.max(1) as f64;
         println!("generator CPU: {cpu:.1} us per request");
         Ok(())
     })
 }
 
-fn load(rate_per_second: f64, connections: Lane) -> Load {
-    Load {
-        base_url: None,
-        rate_per_second,
-        max_in_flight: 1000,
-        pod_header: None,
-        requests: vec![RequestSpec {
-            name: "root".to_owned(),
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            weight: 1,
-            headers: Vec::new(),
-            body: None,
-            deadline: Duration::from_secs(5),
-            expect: vec![StatusRange { from: 200, to: 299 }],
-            connections,
-        }],
+/// How often the generator's threads have gone to sleep so far.
+fn sleeps() -> std::io::Result<u64> {
+    let mut slept = 0;
+    for task in std::fs::read_dir("/proc/self/task")? {
+        let status = std::fs::read_to_string(task?.path().join("status"))?;
+        if status.starts_with("Name:\tloadgen") {
+            let line = status
+                .lines()
+                .find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"));
+            slept += line.and_then(|n| n.trim().parse().ok()).unwrap_or(0);
+        }
     }
+    Ok(slept)
+}
+
+fn load(rate_per_second: f64, connections: Lane, exact: bool) -> Load {
+    let request = RequestSpec {
+        connections,
+        ..RequestSpec::new("root", "GET", "/")
+    };
+    let mut load = Load {
+        max_in_flight: 1000,
+        ..Load::new(Rate::Constant(rate_per_second), vec![request])
+    };
+    load.pacing.tolerance = exact.then_some(Duration::ZERO);
+    load
 }
 
 async fn serve(listener: TcpListener) {

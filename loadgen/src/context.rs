@@ -7,21 +7,45 @@ use std::sync::Arc;
 
 use rollscope_records::{ConnectionRecord, Lane, RunClock};
 
-use crate::connection::{Dialer, Pool, Tls};
+use crate::connection::{Dialer, Multiplex, Pool, Tls};
 use crate::plan::Plan;
-use crate::recording::{Link, RecordSink, Tally};
+use crate::recording::{Link, Outbox, Tally};
+use crate::target::Resolved;
 
 /// What every slot of one generator thread shares.
 pub(crate) struct Context {
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) clock: RunClock,
-    pub(crate) sink: Arc<dyn RecordSink>,
+    pub(crate) outbox: Rc<Outbox>,
     pub(crate) dialer: Arc<dyn Dialer>,
     pub(crate) tls: Option<Tls>,
     pub(crate) pool: Rc<Pool>,
+    pub(crate) multiplex: Multiplex,
     pub(crate) tally: Rc<Tally>,
-    /// The next connection's id.
-    pub(crate) next_connection: Cell<u64>,
+    pub(crate) connection_ids: ConnectionIds,
+}
+
+/// Numbers for connections, unique in the run: each thread counts in steps of the number of threads.
+#[derive(Debug)]
+pub(crate) struct ConnectionIds {
+    next: Cell<u64>,
+    step: u64,
+}
+
+impl ConnectionIds {
+    /// The numbers of thread `thread` of `threads`.
+    pub(crate) const fn new(thread: u64, threads: u64) -> Self {
+        Self {
+            next: Cell::new(thread),
+            step: threads,
+        }
+    }
+
+    fn next(&self) -> u64 {
+        let id = self.next.get();
+        self.next.set(id + self.step);
+        id
+    }
 }
 
 impl std::fmt::Debug for Context {
@@ -33,15 +57,21 @@ impl std::fmt::Debug for Context {
 }
 
 impl Context {
-    /// The record of a new attempt to connect to `address`, which begins now.
-    pub(crate) fn new_link(&self, lane: Lane, address: SocketAddr) -> Rc<Link> {
-        let id = self.next_connection.get();
-        self.next_connection.set(id + 1);
+    /// The record of a new attempt to connect to `address`, one of those `resolved`, which begins now.
+    pub(crate) fn new_link(
+        &self,
+        lane: Lane,
+        address: SocketAddr,
+        resolved: &Resolved,
+    ) -> Rc<Link> {
+        let id = self.connection_ids.next();
         let mut record = ConnectionRecord::attempt(id, lane, self.clock.now());
         record.peer = Some(address.to_string());
-        let sink = Arc::clone(&self.sink);
+        record.resolve_nanos = resolved.took_nanos;
+        record.resolved = resolved.took_nanos.map(|_| resolved.in_words());
+        let outbox = Rc::clone(&self.outbox);
         let tally = Rc::clone(&self.tally);
-        let link = Link::new(record, self.tls.is_some(), self.clock, sink, tally);
+        let link = Link::new(record, self.tls.is_some(), self.clock, outbox, tally);
         Rc::new(link)
     }
 }

@@ -1,23 +1,25 @@
-//! The generator's thread: sends every slot when it is due.
+//! A thread of the generator: sends its slots when they are due.
 
-use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
 use rollscope_records::{GeneratorRecord, Outcome, Phase, RequestRecord, RunOffset};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local, yield_now};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use crate::connection::Pool;
-use crate::context::Context;
-use crate::pacing::SlotTimer;
+use crate::connection::{Multiplex, Pool};
+use crate::context::{ConnectionIds, Context};
+use crate::pacing::{Pacer, SlotTimer, tolerance};
+use crate::plan::Plan;
 use crate::protocol::run_slot;
-use crate::recording::{Counters, Slot, Tally};
+use crate::recording::{Counters, Outbox, Slot, Tally, lateness};
 use crate::running::Checked;
 
 /// Slots of a backlog that are dispatched before the others get a turn.
@@ -26,34 +28,100 @@ const BURST: u64 = 32;
 /// Tasks that run before the runtime looks at sockets and timers again.
 const EVENT_INTERVAL: u32 = 4;
 
+/// How often records are handed over and connections looked after, however little happens.
+const HOUSEKEEPING: Duration = Duration::from_millis(100);
+
+/// How often a thread that has stopped looks whether the others have.
+const OTHERS: Duration = Duration::from_millis(1);
+
 /// What the generator is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Go on.
-    Run,
-    /// Send no more, and wait this long for what is in flight.
+    /// Wait.
+    Wait,
+    /// Send; slot 0 is due at this time.
+    Run(RunOffset),
+    /// Send what is due, no more, and wait this long for what is in flight.
     Drain(Duration),
     /// End now.
     Abort,
 }
 
-/// The slots that have been due.
-struct Progress {
-    from: RunOffset,
-    next: u64,
+/// Which of the slots a thread sends: each `of`th from `index` on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    pub(crate) index: u64,
+    pub(crate) of: u64,
 }
 
-/// A generator on its thread, ready to run.
+/// Where the threads of a load end, so that together they leave no slot out.
+#[derive(Debug)]
+pub(crate) struct Finish {
+    /// Threads that still send.
+    sending: AtomicUsize,
+    /// The number after the last slot that was due when the load was stopped.
+    end: AtomicU64,
+}
+
+impl Finish {
+    /// The end of a load of so many threads.
+    pub(crate) const fn new(threads: usize) -> Self {
+        Self {
+            sending: AtomicUsize::new(threads),
+            end: AtomicU64::new(0),
+        }
+    }
+}
+
+/// A thread that still sends; the others wait for it at the end.
+struct Sending(Arc<Finish>);
+
+impl Sending {
+    /// Stops, and waits until every thread has; `end` is what this one thinks the end is. Returns the end for all.
+    async fn agree(self, end: u64) -> u64 {
+        let finish = Arc::clone(&self.0);
+        finish.end.fetch_max(end, SeqCst);
+        drop(self);
+        while finish.sending.load(SeqCst) > 0 {
+            sleep(OTHERS).await;
+        }
+        finish.end.load(SeqCst)
+    }
+}
+
+/// However a thread ends, nobody waits for it any more.
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.0.sending.fetch_sub(1, SeqCst);
+    }
+}
+
+/// A thread of the generator, ready to run.
 pub(crate) struct Driver {
     runtime: Runtime,
     context: Rc<Context>,
-    counters: Arc<Counters>,
     timer: SlotTimer,
+    share: Share,
+    sending: Sending,
+}
+
+/// What a thread says of itself in the end.
+pub(crate) struct Part {
+    lateness: Histogram<u64>,
+    cpu_us: u64,
+    from: RunOffset,
+    /// When its last slot was due.
+    to: Option<RunOffset>,
 }
 
 impl Driver {
-    /// Sets the generator up on the calling thread.
-    pub(crate) fn new(checked: Checked, counters: Arc<Counters>) -> io::Result<Self> {
+    /// Sets a thread of the generator up on the calling thread.
+    pub(crate) fn new(
+        checked: &Checked,
+        share: Share,
+        counters: Arc<Counters>,
+        finish: Arc<Finish>,
+    ) -> io::Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .event_interval(EVENT_INTERVAL)
@@ -62,95 +130,147 @@ impl Driver {
             let _inside = runtime.enter();
             SlotTimer::new(checked.clock)?
         };
-        let tally = Tally::new(Arc::clone(&counters), checked.clock.now());
+        let tally = Tally::new(counters, share.index as usize, checked.clock.now());
+        let plan = &checked.plan;
+        let own_part = |connections: usize| connections.div_ceil(plan.threads);
         let context = Rc::new(Context {
-            pool: Rc::new(Pool::new(checked.plan.pool_size)),
-            plan: checked.plan,
+            pool: Rc::new(Pool::new(own_part(plan.pool_size), plan.keep_alive)),
+            multiplex: Multiplex::new(own_part(plan.multiplex_size)),
+            plan: Arc::clone(plan),
             clock: checked.clock,
-            sink: checked.sink,
-            dialer: checked.dialer,
-            tls: checked.tls,
+            outbox: Rc::new(Outbox::new(Arc::clone(&checked.sink))),
+            dialer: Arc::clone(&checked.dialer),
+            tls: checked.tls.clone(),
             tally: Rc::new(tally),
-            next_connection: Cell::new(0),
+            connection_ids: ConnectionIds::new(share.index, share.of),
         });
         Ok(Self {
             runtime,
             context,
-            counters,
             timer,
+            share,
+            sending: Sending(finish),
         })
     }
 
     /// Runs the load until it is told otherwise, and says what became of it.
-    pub(crate) fn run(self, mut commands: watch::Receiver<Command>) -> GeneratorRecord {
+    pub(crate) fn run(self, mut commands: watch::Receiver<Command>) -> Part {
+        let Self {
+            runtime,
+            context,
+            timer,
+            share,
+            sending,
+        } = self;
         let tasks = LocalSet::new();
-        let progress = tasks.block_on(&self.runtime, self.send_until_stopped(&mut commands));
+        let sender = Sender {
+            context: Rc::clone(&context),
+            timer,
+            share,
+        };
+        let part = tasks.block_on(&runtime, sender.send_until_stopped(&mut commands, sending));
         // Whatever is in flight now is aborted: each slot that is dropped writes its record.
         drop(tasks);
-        self.context.pool.clear();
-        let record = self.record(&progress);
-        self.runtime.shutdown_background();
-        record
+        context.pool.clear();
+        context.multiplex.clear();
+        context.outbox.hand_over();
+        runtime.shutdown_background();
+        Part {
+            cpu_us: thread_cpu_us(),
+            ..part
+        }
     }
+}
 
-    async fn send_until_stopped(&self, commands: &mut watch::Receiver<Command>) -> Progress {
-        let mut progress = Progress {
-            from: self.context.clock.now(),
-            next: 0,
+/// Sends the slots of a thread, inside its runtime.
+struct Sender {
+    context: Rc<Context>,
+    timer: SlotTimer,
+    share: Share,
+}
+
+impl Sender {
+    async fn send_until_stopped(
+        &self,
+        commands: &mut watch::Receiver<Command>,
+        sending: Sending,
+    ) -> Part {
+        spawn_local(housekeeping(Rc::clone(&self.context)));
+        let from = match commands.wait_for(|c| *c != Command::Wait).await.as_deref() {
+            Ok(Command::Run(from)) => *from,
+            _ => self.context.clock.now(),
         };
-        let command = self.send(&mut progress, commands).await;
+        let plan = &self.context.plan;
+        let (schedule, Share { index, of }) = (plan.schedule.clone(), self.share);
+        let mut pacer = Pacer::new(schedule, &plan.load, from, index, of);
+        let command = self.send(&mut pacer, commands).await;
         if let Command::Drain(at_most) = command {
+            let drain = async {
+                self.send_the_rest(&mut pacer, sending).await;
+                let _ = timeout(at_most, self.nothing_in_flight()).await;
+            };
             tokio::select! {
-                _ = timeout(at_most, self.nothing_in_flight()) => {}
+                () = drain => {}
                 _ = commands.wait_for(|c| *c == Command::Abort) => {}
             }
         }
-        progress
+        Part {
+            lateness: self.context.tally.lateness(),
+            cpu_us: 0,
+            from,
+            to: pacer.last(),
+        }
     }
 
     /// Sends slots until a command says otherwise.
-    async fn send(
-        &self,
-        progress: &mut Progress,
-        commands: &mut watch::Receiver<Command>,
-    ) -> Command {
+    async fn send(&self, pacer: &mut Pacer, commands: &mut watch::Receiver<Command>) -> Command {
         loop {
             let command = match commands.has_changed() {
                 Ok(_) => *commands.borrow_and_update(),
                 // Nobody holds the load any more.
                 Err(_) => Command::Abort,
             };
-            if command == Command::Abort {
+            if !matches!(command, Command::Run(_)) {
                 return command;
             }
-            self.send_due(progress).await;
-            if command != Command::Run {
-                return command;
-            }
+            self.send_due(pacer).await;
             self.context.tally.publish(self.context.clock.now());
-            let due = self.due(progress, progress.next);
+            let wake = pacer.wake(self.context.clock.now());
             tokio::select! {
                 biased;
                 _ = commands.changed() => {}
-                waited = self.timer.wait(due) => if waited.is_err() {
-                    // Not expected of a timer; a millisecond's precision is better than none.
-                    tokio::time::sleep(Duration::from_millis(1)).await;
-                },
+                () = self.wait(wake) => {}
             }
         }
     }
 
-    fn due(&self, progress: &Progress, slot: u64) -> RunOffset {
-        progress.from.plus(self.context.plan.rate.due(slot))
+    /// Sends the slots that are due before the end of the load, however late.
+    async fn send_the_rest(&self, pacer: &mut Pacer, sending: Sending) {
+        let end = pacer.end_at(self.context.clock.now());
+        pacer.end_before(sending.agree(end).await);
+        while !pacer.is_over() {
+            self.send_due(pacer).await;
+            if !pacer.is_over() {
+                self.wait(pacer.wake(self.context.clock.now())).await;
+            }
+        }
     }
 
-    /// Dispatches every slot that is due by now.
-    async fn send_due(&self, progress: &mut Progress) {
+    async fn wait(&self, until: RunOffset) {
+        if self.timer.wait(until).await.is_err() {
+            // Not expected of a timer; a millisecond's precision is better than none.
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Dispatches every slot that may go now.
+    async fn send_due(&self, pacer: &mut Pacer) {
         let now = self.context.clock.now();
-        while self.due(progress, progress.next) <= now {
-            self.dispatch(progress.next, self.due(progress, progress.next));
-            progress.next += 1;
-            if progress.next.is_multiple_of(BURST) {
+        let mut gone = 0_u64;
+        while let Some((slot, due)) = pacer.go(now) {
+            self.dispatch(slot, due);
+            gone += 1;
+            if gone.is_multiple_of(BURST) {
                 yield_now().await;
             }
         }
@@ -158,15 +278,15 @@ impl Driver {
 
     fn dispatch(&self, seq: u64, scheduled: RunOffset) {
         let context = &self.context;
-        let index = context.plan.mix.request(seq);
-        let request = &context.plan.requests[index];
-        if context.tally.in_flight() >= context.plan.max_in_flight as u64 {
+        let plan: &Plan = &context.plan;
+        let index = plan.mix.request(seq);
+        let request = &plan.requests[index];
+        if !context.tally.admit(plan.max_in_flight as u64) {
             let mut record = RequestRecord::scheduled(seq, request.lane, &request.name, scheduled);
             (record.outcome, record.phase) = (Outcome::Dropped, Phase::Queue);
             record.close_requested = request.close_requested;
             record.ended = Some(context.clock.now());
-            context.tally.dropped();
-            context.sink.request(record);
+            context.outbox.request(record);
             return;
         }
         let slot = Slot::new(context, seq, request, scheduled);
@@ -176,29 +296,47 @@ impl Driver {
     async fn nothing_in_flight(&self) {
         loop {
             let idle = self.context.tally.idle.notified();
-            if self.context.tally.in_flight() == 0 {
+            if !self.context.tally.is_busy() {
                 return;
             }
             idle.await;
         }
     }
+}
 
-    fn record(&self, progress: &Progress) -> GeneratorRecord {
-        let stats = self.counters.snapshot();
-        GeneratorRecord {
-            planned: stats.planned,
-            sent: stats.sent,
-            dropped: stats.dropped,
-            lost_records: 0,
-            lateness_us: self.context.tally.lateness(),
-            cpu_us: thread_cpu_us(),
-            idle_closes: stats.idle_closes,
-            max_in_flight: self.counters.max_in_flight(),
-            from: progress.from,
-            to: self.due(progress, progress.next.saturating_sub(1)),
-            tolerance_us: Some(0),
-            threads: 1,
-        }
+/// Hands records over, and closes connections that are to be kept no longer.
+async fn housekeeping(context: Rc<Context>) {
+    loop {
+        sleep(HOUSEKEEPING).await;
+        context.outbox.hand_over();
+        let now = context.clock.now();
+        context.pool.expire(now);
+        context.multiplex.expire(now, &context.plan.keep_alive);
+    }
+}
+
+/// What the generator says of itself, from what its threads say.
+pub(crate) fn record(
+    plan: &Plan,
+    counters: &Counters,
+    parts: &[Part],
+    lost_records: u64,
+) -> GeneratorRecord {
+    let stats = counters.snapshot();
+    let from = parts.iter().map(|p| p.from).min().unwrap_or_default();
+    GeneratorRecord {
+        planned: stats.planned,
+        sent: stats.sent,
+        dropped: stats.dropped,
+        lost_records,
+        lateness_us: lateness(parts.iter().map(|p| &p.lateness)),
+        cpu_us: parts.iter().map(|p| p.cpu_us).sum(),
+        idle_closes: stats.idle_closes,
+        max_in_flight: counters.max_in_flight(),
+        from,
+        to: parts.iter().filter_map(|p| p.to).max().unwrap_or(from),
+        tolerance_us: u64::try_from(tolerance(&plan.load).as_micros()).ok(),
+        threads: u32::try_from(parts.len()).unwrap_or(u32::MAX),
     }
 }
 

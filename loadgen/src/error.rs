@@ -1,5 +1,7 @@
 //! Why a load cannot start.
 
+use std::path::PathBuf;
+
 /// Why a load cannot start. Nothing has been sent when one of these is returned.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -60,6 +62,16 @@ pub enum LoadError {
     /// TLS cannot be set up.
     #[error("TLS could not be set up: {0}")]
     Tls(#[source] rustls::Error),
+    /// A file for TLS is not what it should be.
+    #[error("load.tls.{key} {path}: {problem}; expected {expected}", path = .path.display(), expected = tls_file(.key))]
+    TlsFile {
+        /// The scenario's key.
+        key: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// There is no certificate authority to trust.
     #[error(
         "no trusted certificate authority was found on this machine ({problem}); install the ca-certificates package or point SSL_CERT_FILE to a bundle"
@@ -81,4 +93,11 @@ pub enum LoadError {
     /// The generator's thread could not be set up.
     #[error("the load generator's thread could not be started: {0}")]
     Thread(#[source] std::io::Error),
+}
+
+fn tls_file(key: &str) -> &'static str {
+    match key {
+        "client_key" => "a PEM file with the private key of the client's certificate",
+        _ => "a PEM file with at least one certificate",
+    }
 }

@@ -1,7 +1,9 @@
 //! The outcome of a request, as a pure function of what happened on its wire.
 
+use std::error::Error;
 use std::io;
 
+use h2::Reason;
 use rollscope_records::{Outcome, Phase};
 use rustix::io::Errno;
 
@@ -100,6 +102,66 @@ pub(crate) fn body_failure(facts: &WireFacts) -> Ending {
         phase: Phase::Body,
         errno,
     }
+}
+
+/// What it means that a request on a shared connection failed in `phase`, and why in words.
+pub(crate) fn stream_failure(
+    error: &(dyn Error + 'static),
+    facts: &WireFacts,
+    phase: Phase,
+) -> (Ending, Option<String>) {
+    let failed = |outcome| Ending {
+        outcome,
+        phase,
+        errno: None,
+    };
+    let cause = h2_cause(error);
+    if let Some(cause) = cause.filter(|c| c.is_remote()) {
+        let reason = cause.reason().unwrap_or(Reason::NO_ERROR);
+        let detail = Some(format!("{reason:?}"));
+        if cause.is_go_away() {
+            return (failed(Outcome::Goaway), detail);
+        }
+        if reason == Reason::REFUSED_STREAM {
+            return (failed(Outcome::RefusedStream), detail);
+        }
+        return (failed(Outcome::StreamReset), detail);
+    }
+    match facts.end {
+        Some(_) if phase == Phase::Body => (body_failure(facts), None),
+        Some(end) => {
+            let outcome = match (phase, end.end) {
+                (_, PeerEnd::BrokenTls) => Outcome::Tls,
+                (Phase::Send, _) => Outcome::ClosedBeforeSend,
+                (_, PeerEnd::Fin) => Outcome::EofBeforeHeaders,
+                _ => Outcome::ResetBeforeHeaders,
+            };
+            let errno = end.errno;
+            (
+                Ending {
+                    errno,
+                    ..failed(outcome)
+                },
+                None,
+            )
+        }
+        None => {
+            let detail = cause.map_or_else(|| error.to_string(), ToString::to_string);
+            (failed(Outcome::Protocol), Some(detail))
+        }
+    }
+}
+
+/// The HTTP/2 error behind `error`.
+fn h2_cause<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e h2::Error> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(h2) = error.downcast_ref::<h2::Error>() {
+            return Some(h2);
+        }
+        next = error.source();
+    }
+    None
 }
 
 #[cfg(test)]

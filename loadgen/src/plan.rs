@@ -1,16 +1,22 @@
 //! The checked load: everything that can be decided before the first slot.
 
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
-use rollscope_records::Lane;
-use rollscope_scenarios::{HeaderSource, Load, RequestSpec, StatusRange};
+use http::uri::{Authority, Scheme};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http_body_util::Full;
+use hyper::body::Body as _;
+use rollscope_records::{ConnectionRecord, Lane, RunOffset};
+use rollscope_scenarios::{BodyCheck, HeaderSource, Load, PoolSpec, RequestSpec, StatusRange};
 
+use crate::LoadError;
+use crate::body::Body;
 use crate::mix::Mix;
-use crate::target::BaseUrl;
-use crate::{ConstantRate, LoadError};
+use crate::pacing::Schedule;
+use crate::target::{BaseUrl, Destination};
 
 /// What the generator says it is.
 const OWN_USER_AGENT: &str = concat!("rollscope/", env!("CARGO_PKG_VERSION"));
@@ -20,20 +26,74 @@ const OWN_USER_AGENT: &str = concat!("rollscope/", env!("CARGO_PKG_VERSION"));
 /// no ordinary keep-alive timeout (5 s and more) runs out under load.
 const POOL_IDLE: Duration = Duration::from_millis(100);
 
-/// The most connections that the pool keeps idle.
+/// The most connections that the pool keeps idle, unless the scenario says otherwise.
 const POOL_LARGEST: usize = 32;
+
+/// Slots per second that one thread sends with ease.
+const RATE_OF_A_THREAD: f64 = 20_000.0;
+
+/// Gives the value of an environment variable, `None` when it is not set.
+pub(crate) type Env<'e> = &'e dyn Fn(&str) -> Option<String>;
 
 /// A load that has been checked.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) base: BaseUrl,
-    pub(crate) rate: ConstantRate,
+    pub(crate) destination: Destination,
+    pub(crate) load: Load,
+    pub(crate) schedule: Schedule,
     pub(crate) mix: Mix,
     pub(crate) requests: Vec<PreparedRequest>,
     pub(crate) max_in_flight: usize,
     pub(crate) pod_header: Option<HeaderName>,
+    /// Threads that send.
+    pub(crate) threads: usize,
     /// Connections that the reused lane keeps open.
     pub(crate) pool_size: usize,
+    /// Connections of the http2 lane.
+    pub(crate) multiplex_size: usize,
+    pub(crate) keep_alive: KeepAlive,
+}
+
+/// How long a connection is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct KeepAlive {
+    max_age: Option<Duration>,
+    max_requests: Option<u32>,
+    max_idle: Option<Duration>,
+}
+
+impl KeepAlive {
+    fn new(pool: &PoolSpec) -> Self {
+        Self {
+            max_age: pool.max_age,
+            max_requests: pool.max_requests,
+            max_idle: pool.max_idle,
+        }
+    }
+
+    /// Whether connections are kept as long as they live.
+    pub(crate) fn is_for_ever(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a connection whose last response ended at `last_response` is to carry no further request at `now`.
+    pub(crate) fn is_over(
+        &self,
+        connection: &ConnectionRecord,
+        last_response: Option<RunOffset>,
+        now: RunOffset,
+    ) -> bool {
+        let longer = |since: Option<RunOffset>, limit: Option<Duration>| {
+            let (Some(since), Some(limit)) = (since, limit) else {
+                return false;
+            };
+            since.plus(limit) < now
+        };
+        longer(connection.established, self.max_age)
+            || longer(last_response, self.max_idle)
+            || self.max_requests.is_some_and(|m| connection.requests >= m)
+    }
 }
 
 /// A request, ready to be sent any number of times.
@@ -41,26 +101,23 @@ pub(crate) struct Plan {
 pub(crate) struct PreparedRequest {
     pub(crate) name: String,
     pub(crate) lane: Lane,
-    pub(crate) method: Method,
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
     pub(crate) deadline: Duration,
-    pub(crate) expect: Vec<StatusRange>,
+    abort_after: Option<Duration>,
+    expect: Vec<StatusRange>,
+    pub(crate) check: Option<BodyCheck>,
     /// Whether it asks the server to close the connection.
     pub(crate) close_requested: bool,
 }
 
 impl Plan {
-    /// Checks `load` against `base_url`. `env` gives the values of environment variables for headers.
-    pub(crate) fn new(
-        load: &Load,
-        base_url: &str,
-        env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, LoadError> {
+    /// Checks `load` against `base_url`. `env` gives the values of environment variables.
+    pub(crate) fn new(load: &Load, base_url: &str, env: Env<'_>) -> Result<Self, LoadError> {
         let base = BaseUrl::parse(base_url)?;
-        let rate = ConstantRate::per_second(load.rate_per_second)
-            .ok_or(LoadError::Rate(load.rate_per_second))?;
+        let schedule = Schedule::new(load).ok_or(LoadError::Rate(load.rate.highest()))?;
         if load.max_in_flight == 0 {
             return Err(LoadError::NothingInFlight);
         }
@@ -70,17 +127,22 @@ impl Plan {
         let requests = load
             .requests
             .iter()
-            .map(|spec| PreparedRequest::new(spec, &base, env))
+            .map(|spec| PreparedRequest::new(spec, &base, load.seed, env))
             .collect::<Result<Vec<_>, _>>()?;
         let weights: Vec<u32> = load.requests.iter().map(|r| r.weight).collect();
         Ok(Self {
+            destination: Destination::new(&base, &load.resolve),
             base,
-            rate,
+            schedule,
             mix: Mix::new(&weights),
             requests,
             max_in_flight: load.max_in_flight,
             pod_header: load.pod_header.as_deref().map(pod_header).transpose()?,
+            threads: threads(load),
             pool_size: pool_size(load),
+            multiplex_size: load.pool.size.unwrap_or(1),
+            keep_alive: KeepAlive::new(&load.pool),
+            load: load.clone(),
         })
     }
 }
@@ -89,23 +151,30 @@ fn pod_header(name: &str) -> Result<HeaderName, LoadError> {
     HeaderName::try_from(name).map_err(|_| LoadError::PodHeader(name.to_owned()))
 }
 
+/// As many threads as the rate needs, one for each core at most.
+fn threads(load: &Load) -> usize {
+    let needed = (load.rate.highest() / RATE_OF_A_THREAD).ceil() as usize;
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let chosen = load.pacing.threads.map(|t| t as usize);
+    chosen.unwrap_or(needed.min(cores)).max(1)
+}
+
 fn pool_size(load: &Load) -> usize {
+    if let Some(size) = load.pool.size {
+        return size.clamp(1, load.max_in_flight);
+    }
     let share = |lane: Option<Lane>| -> f64 {
         let of_lane = |r: &&RequestSpec| lane.is_none_or(|l| r.connections == l);
         let weights = load.requests.iter().filter(of_lane);
         weights.map(|r| f64::from(r.weight)).sum()
     };
-    let rate = load.rate_per_second * share(Some(Lane::Reused)) / share(None);
+    let rate = load.rate.highest() * share(Some(Lane::Reused)) / share(None);
     let wanted = (rate * POOL_IDLE.as_secs_f64()).ceil() as usize;
     wanted.clamp(1, POOL_LARGEST).min(load.max_in_flight)
 }
 
 impl PreparedRequest {
-    fn new(
-        spec: &RequestSpec,
-        base: &BaseUrl,
-        env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, LoadError> {
+    fn new(spec: &RequestSpec, base: &BaseUrl, seed: u64, env: Env<'_>) -> Result<Self, LoadError> {
         let problem = |problem: String| LoadError::Request {
             request: spec.name.clone(),
             problem,
@@ -113,26 +182,17 @@ impl PreparedRequest {
         if spec.weight == 0 {
             return Err(problem("the weight is 0, expected at least 1".to_owned()));
         }
-        if spec.deadline.is_zero() {
+        if spec.deadline.is_zero() || spec.abort_after.is_some_and(|a| a.is_zero()) {
             return Err(problem(
-                "the deadline is 0, no answer could meet it".to_owned(),
+                "the deadline or abort_after is 0, no answer could meet it".to_owned(),
             ));
         }
-        if !spec.path.starts_with('/') {
-            return Err(problem(format!(
-                "the path {:?} does not begin with `/`",
-                spec.path
-            )));
-        }
-        let uri = spec
-            .path
-            .parse()
-            .map_err(|e| problem(format!("the path {:?} is not valid: {e}", spec.path)))?;
         let method = Method::from_bytes(spec.method.as_bytes())
             .ok()
             .filter(|m| *m != Method::CONNECT)
             .ok_or_else(|| problem(format!("the method {:?} cannot be sent", spec.method)))?;
-        let headers = headers(spec, base, env)?;
+        let mut headers = headers(spec, base, env)?;
+        let uri = uri(spec, base, &mut headers).map_err(problem)?;
         Ok(Self {
             name: spec.name.clone(),
             lane: spec.connections,
@@ -140,10 +200,32 @@ impl PreparedRequest {
             uri,
             close_requested: crate::protocol::says_close(&headers),
             headers,
-            body: Bytes::from(spec.body.clone().unwrap_or_default()),
+            body: Body::new(spec.body.as_ref(), seed, env).map_err(problem)?,
             deadline: spec.deadline,
+            abort_after: spec.abort_after,
             expect: spec.expect.clone(),
+            check: spec.expect_body.clone(),
         })
+    }
+
+    /// The message for slot `seq`.
+    pub(crate) fn message(&self, seq: u64) -> Request<Full<Bytes>> {
+        let mut message = Request::new(Full::new(self.body.of(seq)));
+        *message.method_mut() = self.method.clone();
+        *message.uri_mut() = self.uri.clone();
+        *message.headers_mut() = self.headers.clone();
+        message
+    }
+
+    /// Bytes of a message's body.
+    pub(crate) fn body_length(&self, message: &Request<Full<Bytes>>) -> u64 {
+        message.body().size_hint().lower()
+    }
+
+    /// How long the client waits for the end of the response.
+    pub(crate) fn patience(&self) -> Duration {
+        self.abort_after
+            .map_or(self.deadline, |a| a.min(self.deadline))
     }
 
     /// Whether `status` is a success.
@@ -159,21 +241,49 @@ impl PreparedRequest {
     }
 }
 
-fn headers(
-    spec: &RequestSpec,
-    base: &BaseUrl,
-    env: &dyn Fn(&str) -> Option<String>,
-) -> Result<HeaderMap, LoadError> {
+/// The request's target as its protocol has it: HTTP/2 names the host in it, HTTP/1.1 in a header.
+fn uri(spec: &RequestSpec, base: &BaseUrl, headers: &mut HeaderMap) -> Result<Uri, String> {
+    if !spec.path.starts_with('/') {
+        return Err(format!("the path {:?} does not begin with `/`", spec.path));
+    }
+    let path: Uri = spec
+        .path
+        .parse()
+        .map_err(|e| format!("the path {:?} is not valid: {e}", spec.path))?;
+    if spec.connections != Lane::Http2 {
+        return Ok(path);
+    }
+    if headers.contains_key(CONNECTION) {
+        return Err("HTTP/2 has no `connection` header, leave it out".to_owned());
+    }
+    let host = headers.remove(HOST);
+    let authority = host
+        .as_ref()
+        .and_then(|h| Authority::try_from(h.as_bytes()).ok());
+    let authority = authority.ok_or_else(|| format!("the host {:?} cannot be sent", base.host))?;
+    let mut parts = path.into_parts();
+    parts.scheme = Some(if base.tls {
+        Scheme::HTTPS
+    } else {
+        Scheme::HTTP
+    });
+    parts.authority = Some(authority);
+    Uri::from_parts(parts).map_err(|e| format!("the path {:?} is not valid: {e}", spec.path))
+}
+
+fn headers(spec: &RequestSpec, base: &BaseUrl, env: Env<'_>) -> Result<HeaderMap, LoadError> {
     let mut headers = HeaderMap::new();
     for (name, source) in &spec.headers {
-        let problem = |problem: &str| LoadError::Request {
+        let problem = |problem: String| LoadError::Request {
             request: spec.name.clone(),
             problem: format!("header {name:?}: {problem}"),
         };
         let key = HeaderName::try_from(name.as_str())
-            .map_err(|_| problem("this is not a header's name"))?;
+            .map_err(|_| problem("this is not a header's name".to_owned()))?;
         if key == CONTENT_LENGTH || key == TRANSFER_ENCODING {
-            return Err(problem("it is derived from the body, leave it out"));
+            return Err(problem(
+                "it is derived from the body, leave it out".to_owned(),
+            ));
         }
         let (text, secret) = match source {
             HeaderSource::Literal(text) => (text.clone(), false),
@@ -185,14 +295,23 @@ fn headers(
                 })?;
                 (value, true)
             }
+            HeaderSource::File(path) => (line_in(path).map_err(problem)?, true),
         };
-        let mut value = HeaderValue::try_from(text)
-            .map_err(|_| problem("its value has characters that a header cannot carry"))?;
+        let mut value = HeaderValue::try_from(text).map_err(|_| {
+            problem("its value has characters that a header cannot carry".to_owned())
+        })?;
         value.set_sensitive(secret);
         headers.append(key, value);
     }
     add_defaults(&mut headers, base, &spec.name)?;
     Ok(headers)
+}
+
+/// The content of a file, without the line break at its end.
+fn line_in(path: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| format!("its file {} cannot be read: {e}", path.display()))?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 fn add_defaults(headers: &mut HeaderMap, base: &BaseUrl, request: &str) -> Result<(), LoadError> {
@@ -222,29 +341,19 @@ fn add_defaults(headers: &mut HeaderMap, base: &BaseUrl, request: &str) -> Resul
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
+    use rollscope_scenarios::{BodySource, Rate};
+
     use super::*;
 
     fn spec() -> RequestSpec {
-        RequestSpec {
-            name: "list".to_owned(),
-            method: "GET".to_owned(),
-            path: "/orders?x=1".to_owned(),
-            weight: 1,
-            headers: Vec::new(),
-            body: None,
-            deadline: Duration::from_secs(1),
-            expect: vec![StatusRange { from: 200, to: 299 }],
-            connections: Lane::Reused,
-        }
+        RequestSpec::new("list", "GET", "/orders?x=1")
     }
 
     fn load(requests: Vec<RequestSpec>) -> Load {
         Load {
-            base_url: None,
-            rate_per_second: 200.0,
             max_in_flight: 100,
             pod_header: Some("x-pod-name".to_owned()),
-            requests,
+            ..Load::new(Rate::Constant(200.0), requests)
         }
     }
 
@@ -278,8 +387,8 @@ mod tests {
     fn loads_that_cannot_run_are_refused_with_what_to_do() {
         type Change = fn(&mut Load);
         let cases: [(Change, &str); 10] = [
-            (|l| l.rate_per_second = 0.0, "load.rate"),
-            (|l| l.rate_per_second = 1e7, "load.rate"),
+            (|l| l.rate = Rate::Constant(0.0), "load.rate"),
+            (|l| l.rate = Rate::Constant(1e7), "load.rate"),
             (|l| l.max_in_flight = 0, "max_in_flight"),
             (|l| l.requests.clear(), "load.requests is empty"),
             (
@@ -341,11 +450,108 @@ mod tests {
             let mut kept = spec();
             kept.weight = reused;
             let mut load = load(vec![kept, fresh]);
-            load.rate_per_second = rate;
+            load.rate = Rate::Constant(rate);
             plan(&load).unwrap().pool_size
         };
         assert_eq!(size(200.0, 1, 1), 10);
         assert_eq!(size(1.0, 1, 1), 1);
         assert_eq!(size(100_000.0, 1, 1), POOL_LARGEST);
+    }
+
+    #[test]
+    fn http2_requests_name_their_host_in_the_target() {
+        let mut spec = spec();
+        spec.connections = Lane::Http2;
+        let prepared = plan(&load(vec![spec.clone()])).unwrap();
+        let message = prepared.requests[0].message(0);
+        assert_eq!(message.uri(), "http://127.0.0.1:1/orders?x=1");
+        assert!(!message.headers().contains_key(HOST));
+        let close = HeaderSource::Literal("close".to_owned());
+        spec.headers = vec![("connection".to_owned(), close)];
+        let error = plan(&load(vec![spec])).unwrap_err().to_string();
+        assert!(error.contains("no `connection` header"), "{error}");
+    }
+
+    #[test]
+    fn files_of_headers_and_bodies_are_read_before_the_load() {
+        let dir = tempfile::tempdir().unwrap();
+        let (token, body) = (dir.path().join("token"), dir.path().join("body"));
+        std::fs::write(&token, "s3cret\n").unwrap();
+        std::fs::write(&body, [1, 2, 0xff]).unwrap();
+        let mut spec = spec();
+        let source = HeaderSource::File(token.clone());
+        spec.headers = vec![("authorization".to_owned(), source)];
+        spec.body = Some(BodySource::File(body.clone()));
+        let prepared = plan(&load(vec![spec.clone()])).unwrap();
+        assert_eq!(prepared.requests[0].headers["authorization"], "s3cret");
+        assert_eq!(prepared.requests[0].body.of(0).as_ref(), [1, 2, 0xff]);
+        for gone in [token, body] {
+            std::fs::remove_file(&gone).unwrap();
+            let error = plan(&load(vec![spec.clone()])).unwrap_err().to_string();
+            let named = error.contains(&gone.display().to_string()) && error.contains("list");
+            assert!(named, "{error}");
+            std::fs::write(&gone, "x").unwrap();
+        }
+    }
+
+    #[test]
+    fn connections_are_kept_as_long_as_the_scenario_says() {
+        let mut connection = ConnectionRecord::attempt(0, Lane::Reused, RunOffset::ZERO);
+        connection.established = Some(RunOffset::ZERO);
+        connection.requests = 3;
+        let second = Duration::from_secs(1);
+        let over = |pool: PoolSpec, idle_since: i64, now: i64| {
+            let idle_since = Some(RunOffset::from_millis(idle_since));
+            KeepAlive::new(&pool).is_over(&connection, idle_since, RunOffset::from_millis(now))
+        };
+        let (age, idle) = (Some(second), Some(second));
+        assert!(!over(PoolSpec::default(), 0, i64::MAX / 1_000_000));
+        for (now, expected) in [(1_000, false), (1_001, true)] {
+            assert_eq!(
+                over(
+                    PoolSpec {
+                        max_age: age,
+                        ..PoolSpec::default()
+                    },
+                    now,
+                    now
+                ),
+                expected
+            );
+        }
+        for (now, expected) in [(1_500, false), (1_501, true)] {
+            assert_eq!(
+                over(
+                    PoolSpec {
+                        max_idle: idle,
+                        ..PoolSpec::default()
+                    },
+                    500,
+                    now
+                ),
+                expected
+            );
+        }
+        for (most, expected) in [(3, true), (4, false)] {
+            let pool = PoolSpec {
+                max_requests: Some(most),
+                ..PoolSpec::default()
+            };
+            assert_eq!(over(pool, 0, 0), expected);
+        }
+    }
+
+    #[test]
+    fn threads_grow_with_the_rate() {
+        let threads = |rate: f64, chosen: Option<u32>| {
+            let mut load = load(vec![spec()]);
+            load.rate = Rate::Constant(rate);
+            load.pacing.threads = chosen;
+            plan(&load).unwrap().threads
+        };
+        assert_eq!((threads(200.0, None), threads(20_000.0, None)), (1, 1));
+        assert_eq!(threads(200.0, Some(3)), 3);
+        let cores = std::thread::available_parallelism().unwrap().get();
+        assert_eq!(threads(1e6, None), cores.min(50));
     }
 }

@@ -1,6 +1,6 @@
 //! Starting, watching and stopping a load.
 
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::LoadError;
 use crate::connection::{Dialer, Tls};
-use crate::driver::{Command, Driver};
+use crate::driver::{self, Command, Driver, Finish, Part, Share};
 use crate::plan::Plan;
 use crate::recording::{Counters, LoadStats, RecordSink};
 
@@ -48,9 +48,10 @@ impl std::fmt::Debug for LoadConfig {
     }
 }
 
-/// A load that has passed every check, on its way to the generator's thread.
+/// A load that has passed every check, on its way to the generator's threads.
+#[derive(Clone)]
 pub(crate) struct Checked {
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) tls: Option<Tls>,
     pub(crate) clock: RunClock,
     pub(crate) sink: Arc<dyn RecordSink>,
@@ -60,11 +61,11 @@ pub(crate) struct Checked {
 impl Checked {
     fn new(config: LoadConfig) -> Result<Self, LoadError> {
         let plan = Plan::new(&config.load, &config.base_url, config.env.as_ref())?;
-        let tls = Tls::for_target(&plan.base)?;
+        let tls = Tls::for_target(&plan.base, &plan.load.tls)?;
         allow_open_files(plan.max_in_flight)?;
-        plan.base.check_resolves()?;
+        plan.destination.check_resolves()?;
         Ok(Self {
-            plan,
+            plan: Arc::new(plan),
             tls,
             clock: config.clock,
             sink: config.recorder,
@@ -73,13 +74,41 @@ impl Checked {
     }
 }
 
-/// A load that is running on a thread of its own. Dropping it aborts the load.
+/// A load that is running on threads of its own. Dropping it aborts the load.
 #[derive(Debug)]
 pub struct RunningLoad {
     counters: Arc<Counters>,
     commands: watch::Sender<Command>,
     result: oneshot::Receiver<GeneratorRecord>,
-    thread: JoinHandle<()>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the threads of a load leave behind; the last one of them makes the generator's record of it.
+struct Parts {
+    checked: Checked,
+    counters: Arc<Counters>,
+    parts: Mutex<Vec<Part>>,
+    report: Mutex<Option<oneshot::Sender<GeneratorRecord>>>,
+}
+
+impl Parts {
+    fn add(&self, part: Part) {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.push(part);
+        if parts.len() < self.checked.plan.threads {
+            return;
+        }
+        let lost = self.checked.sink.lost();
+        let record = driver::record(&self.checked.plan, &self.counters, &parts, lost);
+        let report = self
+            .report
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(report) = report {
+            let _ = report.send(record);
+        }
+    }
 }
 
 impl RunningLoad {
@@ -93,31 +122,38 @@ impl RunningLoad {
     }
 
     pub(crate) fn start_checked(checked: Checked) -> Result<Self, LoadError> {
-        let counters = Arc::new(Counters::default());
-        let shared = Arc::clone(&counters);
-        let (commands, orders) = watch::channel(Command::Run);
+        let (threads, clock) = (checked.plan.threads, checked.clock);
+        let counters = Arc::new(Counters::new(threads));
+        let (commands, orders) = watch::channel(Command::Wait);
         let (report, result) = oneshot::channel();
-        let (ready, is_ready) = mpsc::sync_channel(1);
-        let thread = std::thread::Builder::new()
-            .name("loadgen".to_owned())
-            .spawn(move || match Driver::new(checked, shared) {
-                Ok(driver) => {
-                    let _ = ready.send(Ok(()));
-                    let _ = report.send(driver.run(orders));
-                }
-                Err(e) => drop(ready.send(Err(e))),
-            })
+        let parts = Arc::new(Parts {
+            checked,
+            counters: Arc::clone(&counters),
+            parts: Mutex::default(),
+            report: Mutex::new(Some(report)),
+        });
+        let finish = Arc::new(Finish::new(threads));
+        let threads = (0..threads as u64).map(|index| {
+            let share = Share {
+                index,
+                of: threads as u64,
+            };
+            start_thread(
+                share,
+                Arc::clone(&parts),
+                Arc::clone(&finish),
+                orders.clone(),
+            )
+        });
+        let threads = threads
+            .collect::<Result<_, _>>()
             .map_err(LoadError::Thread)?;
-        match is_ready.recv() {
-            Ok(Ok(())) => {}
-            Ok(Err(e)) => return Err(LoadError::Thread(e)),
-            Err(gone) => return Err(LoadError::Thread(std::io::Error::other(gone))),
-        }
+        commands.send_replace(Command::Run(clock.now()));
         Ok(Self {
             counters,
             commands,
             result,
-            thread,
+            threads,
         })
     }
 
@@ -169,11 +205,42 @@ impl RunningLoad {
     fn ended(self, ended: Result<GeneratorRecord, RecvError>) -> GeneratorRecord {
         match ended {
             Ok(record) => record,
-            Err(gone) => match self.thread.join() {
-                Err(panic) => std::panic::resume_unwind(panic),
-                Ok(()) => unreachable!("the thread reports before it ends: {gone}"),
-            },
+            Err(gone) => {
+                // A thread that ended without its part has panicked; the others end with the load's commands.
+                drop(self.commands);
+                let panic = self.threads.into_iter().find_map(|t| t.join().err());
+                match panic {
+                    Some(panic) => std::panic::resume_unwind(panic),
+                    None => unreachable!("threads report before they end: {gone}"),
+                }
+            }
         }
+    }
+}
+
+/// Starts one thread of the generator, and waits until it is ready.
+fn start_thread(
+    share: Share,
+    parts: Arc<Parts>,
+    finish: Arc<Finish>,
+    orders: watch::Receiver<Command>,
+) -> std::io::Result<JoinHandle<()>> {
+    let (ready, is_ready) = mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new()
+        .name(format!("loadgen-{}", share.index))
+        .spawn(move || {
+            let counters = Arc::clone(&parts.counters);
+            match Driver::new(&parts.checked, share, counters, finish) {
+                Ok(driver) => {
+                    let _ = ready.send(Ok(()));
+                    parts.add(driver.run(orders));
+                }
+                Err(e) => drop(ready.send(Err(e))),
+            }
+        })?;
+    match is_ready.recv() {
+        Ok(ready) => ready.map(|()| thread),
+        Err(gone) => Err(std::io::Error::other(gone)),
     }
 }
 

@@ -6,6 +6,9 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use http::Uri;
 use http::uri::{Authority, Scheme};
 
+use rollscope_records::RunClock;
+use rollscope_scenarios::ResolveOverride;
+
 use crate::LoadError;
 
 /// A checked base URL.
@@ -78,10 +81,54 @@ impl BaseUrl {
         let ip: IpAddr = self.host.parse().ok()?;
         Some(SocketAddr::new(ip, self.port))
     }
+}
+
+/// Where the load goes: the target, and addresses that the scenario gives instead of the resolver's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Destination {
+    host: String,
+    port: u16,
+    /// The addresses, when there is nothing to resolve.
+    known: Option<Vec<SocketAddr>>,
+}
+
+/// What a host's name stood for at one time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    /// The addresses, in the resolver's order.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// How long resolving took, ns; `None` when there was nothing to resolve.
+    pub(crate) took_nanos: Option<i64>,
+}
+
+impl Resolved {
+    /// The addresses, joined by a blank.
+    pub(crate) fn in_words(&self) -> String {
+        let ips: Vec<String> = self.addresses.iter().map(|a| a.ip().to_string()).collect();
+        ips.join(" ")
+    }
+}
+
+impl Destination {
+    /// The destination of `base`. An entry of `overrides` counts when it has the same host and port.
+    pub(crate) fn new(base: &BaseUrl, overrides: &[ResolveOverride]) -> Self {
+        let given = overrides
+            .iter()
+            .find(|o| o.port == base.port && o.host.eq_ignore_ascii_case(&base.host));
+        let given = given.map(|o| {
+            let with_port = |ip: &IpAddr| SocketAddr::new(*ip, base.port);
+            o.addresses.iter().map(with_port).collect()
+        });
+        Self {
+            host: base.host.clone(),
+            port: base.port,
+            known: given.or_else(|| base.literal().map(|a| vec![a])),
+        }
+    }
 
     /// Resolves the host once, blocking, so that a wrong name is reported before any load.
     pub(crate) fn check_resolves(&self) -> Result<(), LoadError> {
-        if self.literal().is_some() {
+        if self.known.is_some() {
             return Ok(());
         }
         let resolve = |source| LoadError::Resolve {
@@ -97,17 +144,24 @@ impl BaseUrl {
         }
     }
 
-    /// The addresses of the host, in the resolver's order, at least one. Names are resolved anew each time.
-    pub(crate) async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
-        if let Some(address) = self.literal() {
-            return Ok(vec![address]);
+    /// The addresses of the host, at least one. Names are resolved anew each time.
+    pub(crate) async fn resolve(&self, clock: &RunClock) -> io::Result<Resolved> {
+        if let Some(addresses) = &self.known {
+            return Ok(Resolved {
+                addresses: addresses.clone(),
+                took_nanos: None,
+            });
         }
+        let asked = clock.now();
         let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await?;
         let addresses: Vec<_> = found.collect();
         if addresses.is_empty() {
             return Err(no_address());
         }
-        Ok(addresses)
+        Ok(Resolved {
+            addresses,
+            took_nanos: Some(clock.now().nanos_since(asked)),
+        })
     }
 }
 
@@ -183,7 +237,25 @@ mod tests {
     #[test]
     fn a_host_that_does_not_resolve_is_named() {
         let url = BaseUrl::parse("http://no-such-host.invalid").unwrap();
-        let error = url.check_resolves().unwrap_err().to_string();
+        let destination = Destination::new(&url, &[]);
+        let error = destination.check_resolves().unwrap_err().to_string();
         assert!(error.contains("no-such-host.invalid"), "{error}");
+    }
+
+    #[test]
+    fn an_override_counts_for_its_host_and_port_alone() {
+        let given = [ResolveOverride {
+            host: "no-such-host.invalid".to_owned(),
+            port: 8080,
+            addresses: vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()],
+        }];
+        let url = |url: &str| BaseUrl::parse(url).unwrap();
+        let matching = Destination::new(&url("http://No-Such-Host.invalid:8080"), &given);
+        matching.check_resolves().unwrap();
+        let expected = ["127.0.0.1:8080", "[::1]:8080"].map(|a| a.parse().unwrap());
+        assert_eq!(matching.known, Some(expected.to_vec()));
+        for other in ["http://no-such-host.invalid", "http://other.invalid:8080"] {
+            assert_eq!(Destination::new(&url(other), &given).known, None);
+        }
     }
 }

@@ -1,13 +1,15 @@
-//! Header values that come from the environment.
+//! Values that come from the environment or from files, and are secrets.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use crate::model::{HeaderSource, RequestSpec, Scenario};
+use crate::model::{BodySource, HeaderSource, RequestSpec, Scenario};
+use crate::template::TemplatePart;
 use crate::words;
 
-/// Why a variable cannot be a header's value.
+/// Why a variable or a file cannot be a header's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableFault {
     /// It is not set.
@@ -16,18 +18,22 @@ pub enum VariableFault {
     Empty,
     /// It holds a line break, a control character, blanks at its ends, or bytes that are not UTF-8.
     NotAHeaderValue,
+    /// It is a file that cannot be read.
+    Unreadable,
 }
 
-/// An environment variable that cannot be a header's value. Never shows the value.
+/// An environment variable or a file that cannot be what a request needs. Never shows the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the environment variable `{variable}` {}, but the header `{header}` of the request `{request}` takes its value from it", fault_in_words(*.fault))]
+#[error("{source_kind} `{variable}` {}, but {place} of the request `{request}` takes its value from it", fault_in_words(*.fault))]
 pub struct VariableError {
-    /// The variable's name.
+    /// `the environment variable` or `the file`.
+    pub source_kind: &'static str,
+    /// The variable's name, or the file's path.
     pub variable: String,
     /// The request's name.
     pub request: String,
-    /// The header's name.
-    pub header: String,
+    /// Where its value goes: ``the header `x` `` or `the body`.
+    pub place: String,
     /// What is wrong with it.
     pub fault: VariableFault,
 }
@@ -39,6 +45,7 @@ fn fault_in_words(fault: VariableFault) -> &'static str {
         VariableFault::NotAHeaderValue => {
             "is not text on one line (line breaks, control characters and blanks at its ends cannot be sent)"
         }
+        VariableFault::Unreadable => "cannot be read",
     }
 }
 
@@ -59,17 +66,20 @@ impl fmt::Display for EnvironmentErrors {
 impl std::error::Error for EnvironmentErrors {}
 
 impl Scenario {
-    /// Whether every environment variable that the requests take header values from is set in this process. Apart from
-    /// reading the scenario, so that a scenario can be checked on a machine that has no secrets.
+    /// Whether every environment variable and file that the requests take values from is there, in this process. Apart
+    /// from reading the scenario, so that a scenario can be checked on a machine that has no secrets.
     ///
     /// # Errors
     ///
-    /// Every variable that is missing or unusable, with its request and header.
+    /// Everything that is missing or unusable, with its request and place.
     pub fn check_environment(&self) -> Result<(), EnvironmentErrors> {
         let requests = self.load.requests.iter();
         let errors: Vec<_> = requests
-            .filter_map(|r| environment_headers(r, |name| std::env::var_os(name)).err())
-            .flat_map(|e| e.0)
+            .flat_map(|r| {
+                let headers = environment_headers(r, |name| std::env::var_os(name)).err();
+                let headers = headers.into_iter().flat_map(|e| e.0);
+                headers.chain(missing_in_body(r)).collect::<Vec<_>>()
+            })
             .collect();
         if errors.is_empty() {
             Ok(())
@@ -79,12 +89,69 @@ impl Scenario {
     }
 }
 
+/// The variables of a body's template that are not set.
+fn missing_in_body(request: &RequestSpec) -> Vec<VariableError> {
+    let variables = template_variables(request);
+    let missing = variables.filter(|v| std::env::var(v).is_err());
+    missing
+        .map(|variable| VariableError {
+            source_kind: VARIABLE,
+            variable: variable.to_owned(),
+            request: request.name.clone(),
+            place: "the body".to_owned(),
+            fault: VariableFault::NotSet,
+        })
+        .collect()
+}
+
+fn template_variables(request: &RequestSpec) -> impl Iterator<Item = &str> {
+    let parts = match &request.body {
+        Some(BodySource::Template(template)) => template.parts(),
+        _ => &[],
+    };
+    parts.iter().filter_map(|part| match part {
+        TemplatePart::Env(variable) => Some(variable.as_str()),
+        _ => None,
+    })
+}
+
+/// Every value that must not get into a recording, whoever prints it: those of headers and bodies that come from the
+/// environment or a file, whole and without their scheme (`Bearer ...`), the longest first.
+pub fn secret_values(scenario: &Scenario) -> Vec<String> {
+    let mut secrets = Vec::new();
+    for request in &scenario.load.requests {
+        for (_, source) in &request.headers {
+            match source {
+                HeaderSource::Env(variable) => secrets.extend(std::env::var(variable).ok()),
+                HeaderSource::File(path) => {
+                    let text = std::fs::read_to_string(path).ok();
+                    secrets.extend(text.map(|t| t.trim_end_matches(['\r', '\n']).to_owned()));
+                }
+                HeaderSource::Literal(_) => {}
+            }
+        }
+        secrets.extend(template_variables(request).filter_map(|v| std::env::var(v).ok()));
+    }
+    let tokens: Vec<String> = secrets
+        .iter()
+        .filter_map(|value| value.rsplit_once(' '))
+        .map(|(_, token)| token.to_owned())
+        .collect();
+    secrets.extend(tokens);
+    // A part must not break the whole.
+    secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    secrets.dedup();
+    secrets
+}
+
+const VARIABLE: &str = "the environment variable";
+
 /// The request's headers with their values; those from the environment are asked of `lookup`
-/// (`|name| std::env::var_os(name)` for this process).
+/// (`|name| std::env::var_os(name)` for this process), those from files are read.
 ///
 /// # Errors
 ///
-/// Every variable that is missing or unusable, with its request and header.
+/// Everything that is missing or unusable, with its request and header.
 pub fn environment_headers(
     request: &RequestSpec,
     lookup: impl Fn(&str) -> Option<OsString>,
@@ -92,17 +159,23 @@ pub fn environment_headers(
     let mut headers = Vec::new();
     let mut errors = Vec::new();
     for (header, source) in &request.headers {
-        match source {
-            HeaderSource::Literal(value) => headers.push((header.clone(), value.clone())),
-            HeaderSource::Env(variable) => match usable(lookup(variable)) {
-                Ok(value) => headers.push((header.clone(), value)),
-                Err(fault) => errors.push(VariableError {
-                    variable: variable.clone(),
-                    request: request.name.clone(),
-                    header: header.clone(),
-                    fault,
-                }),
-            },
+        let (source_kind, variable, value) = match source {
+            HeaderSource::Literal(value) => {
+                headers.push((header.clone(), value.clone()));
+                continue;
+            }
+            HeaderSource::Env(variable) => (VARIABLE, variable.clone(), usable(lookup(variable))),
+            HeaderSource::File(path) => ("the file", path.display().to_string(), content(path)),
+        };
+        match value {
+            Ok(value) => headers.push((header.clone(), value)),
+            Err(fault) => errors.push(VariableError {
+                source_kind,
+                variable,
+                request: request.name.clone(),
+                place: format!("the header `{header}`"),
+                fault,
+            }),
         }
     }
     if errors.is_empty() {
@@ -110,6 +183,12 @@ pub fn environment_headers(
     } else {
         Err(EnvironmentErrors(errors))
     }
+}
+
+/// A file's content without the line break at its end.
+fn content(path: &Path) -> Result<String, VariableFault> {
+    let text = std::fs::read_to_string(path).map_err(|_| VariableFault::Unreadable)?;
+    usable(Some(text.trim_end_matches(['\r', '\n']).into()))
 }
 
 fn usable(value: Option<OsString>) -> Result<String, VariableFault> {

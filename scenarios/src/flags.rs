@@ -7,7 +7,7 @@ use rollscope_records::Lane;
 
 use crate::keys::Shape;
 use crate::model::{
-    ExecCommand, Gate, Load, RequestSpec, Scenario, Stage, StageKind, StatusRange, Target,
+    ExecCommand, Gate, Load, Rate, RequestSpec, Scenario, Stage, StageKind, Target,
 };
 use crate::problem::{Place, Problem, ScenarioErrors};
 use crate::{units, words};
@@ -121,22 +121,15 @@ impl Scenario {
 
 fn load((base_url, path): (String, String), rate_per_second: f64, deadline: Duration) -> Load {
     let request = |connections: Lane| RequestSpec {
-        name: connections.as_str().to_owned(),
-        method: "GET".to_owned(),
-        path: path.clone(),
-        weight: 1,
-        headers: Vec::new(),
-        body: None,
         deadline,
-        expect: vec![StatusRange { from: 200, to: 299 }],
         connections,
+        ..RequestSpec::new(connections.as_str(), "GET", &path)
     };
+    let requests = vec![request(Lane::Reused), request(Lane::New)];
     Load {
         base_url: Some(base_url),
-        rate_per_second,
         max_in_flight: in_flight_cap(rate_per_second, deadline),
-        pod_header: None,
-        requests: vec![request(Lane::Reused), request(Lane::New)],
+        ..Load::new(Rate::Constant(rate_per_second), requests)
     }
 }
 
@@ -232,7 +225,7 @@ mod tests {
             scenario.load.base_url.as_deref(),
             Some("https://shop.example.com:8443")
         );
-        assert_eq!(scenario.load.rate_per_second, 0.5);
+        assert_eq!(scenario.load.rate, Rate::Constant(0.5));
         let lanes: Vec<_> = scenario
             .load
             .requests

@@ -47,6 +47,20 @@ pub(crate) enum Shape {
     HeaderName,
     /// `200/s`.
     Rate,
+    /// `200/s`, or a mapping with keys of its own.
+    RateOrSection(&'static Table),
+    /// `true` or `false`.
+    Flag,
+    /// A text, a number, `true`, `false` or `null`.
+    Scalar,
+    /// The path of a file.
+    File,
+    /// `/status`, or nothing at all for the whole.
+    JsonPointer,
+    /// `host:port:address`, as curl has it.
+    Resolves,
+    /// A name or an address.
+    Host,
     /// `1m30s`.
     Duration,
     /// `5s`, over 0.
@@ -69,7 +83,7 @@ pub(crate) enum Shape {
     Command,
     /// `[200, 3xx]`.
     Statuses,
-    /// Header names to a text or `{ env: VARIABLE }`.
+    /// Header names to a text, `{ env: VARIABLE }` or `{ file: PATH }`.
     Headers,
     /// Names to regular expressions.
     Patterns,
@@ -106,6 +120,13 @@ impl Shape {
             Self::Path => "a path such as `/orders?limit=10`, percent-encoded where needed".to_owned(),
             Self::HeaderName => "a header name such as `x-pod-name`".to_owned(),
             Self::Rate => "a rate such as `200/s` or `30/m`, over 0 and up to 1000000/s".to_owned(),
+            Self::RateOrSection(table) => format!("{}, or a mapping with {}", Self::Rate.expected(), one_of(table.names())),
+            Self::Flag => "`true` or `false`".to_owned(),
+            Self::Scalar => "a text, a number, `true`, `false` or `null`".to_owned(),
+            Self::File => "a file that can be read".to_owned(),
+            Self::JsonPointer => "a JSON pointer such as `/status`".to_owned(),
+            Self::Resolves => "a list of `host:port:address` with one or more addresses, such as `shop.example:443:127.0.0.1`".to_owned(),
+            Self::Host => "a host's name or address".to_owned(),
             Self::Duration => "a duration such as `500ms`, `1m30s` or `2h`, at most 168h".to_owned(),
             Self::Deadline => "a duration over 0 such as `500ms`, `1m30s` or `2h`, at most 168h".to_owned(),
             Self::DurationRange => "a range of durations such as `500ms..2s`, the shorter first".to_owned(),
@@ -119,7 +140,7 @@ impl Shape {
             Self::Nothing => "`{}`".to_owned(),
             Self::Command => "a command, as text for the shell or as a list of program and arguments".to_owned(),
             Self::Statuses => "a list of statuses such as `[200, 3xx]`, from 100 to 599".to_owned(),
-            Self::Headers => "a mapping of header names to a text or `{ env: VARIABLE }`".to_owned(),
+            Self::Headers => "a mapping of header names to a text, `{ env: VARIABLE }` or `{ file: PATH }`".to_owned(),
             Self::Patterns => "a mapping of names to regular expressions".to_owned(),
         }
     }

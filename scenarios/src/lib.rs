@@ -15,18 +15,23 @@ mod redacted;
 mod schema;
 pub mod subjects;
 mod tables;
+mod template;
 mod tree;
 mod units;
 mod warnings;
 mod words;
 
-pub use environment::{EnvironmentErrors, VariableError, VariableFault, environment_headers};
+pub use environment::{
+    EnvironmentErrors, VariableError, VariableFault, environment_headers, secret_values,
+};
 pub use file::parse;
 pub use flags::ScenarioFlags;
 pub use model::{
-    DurationRange, ExecCommand, FrontEnd, Gate, HeaderSource, KubernetesTarget, Load, RequestSpec,
-    SandboxTarget, Scenario, Stage, StageKind, StatusRange, Target,
+    Arrivals, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, Gate, HeaderSource,
+    KubernetesTarget, Limits, Load, Pacing, PoolSpec, Rate, RateStep, RequestSpec, ResolveOverride,
+    SandboxTarget, Scenario, Stage, StageKind, StatusRange, Target, TlsSpec,
 };
 pub use problem::{Place, Position, Problem, ScenarioErrors};
 pub use redacted::{redacted, redacted_path};
 pub use schema::schema;
+pub use template::{Template, TemplatePart};

@@ -1,10 +1,14 @@
 //! The checked scenario: what the rest of the program works with.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rollscope_records::Lane;
+
+use crate::template::Template;
+use crate::units::{write_duration, write_rate};
 
 /// A scenario that has passed every check.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,14 +97,213 @@ pub struct KubernetesTarget {
 pub struct Load {
     /// Scheme, host and port, without a path (`https://staging.example.com`). `None` only with the sandbox.
     pub base_url: Option<String>,
-    /// Slots per second.
-    pub rate_per_second: f64,
+    /// How many slots a second, and how that changes.
+    pub rate: Rate,
+    /// How slots lie between one another.
+    pub arrivals: Arrivals,
+    /// Seed of everything in the load that is drawn at random.
+    pub seed: u64,
+    /// How exactly the schedule is kept.
+    pub pacing: Pacing,
+    /// Beyond which the run proves nothing.
+    pub limits: Limits,
     /// Requests in flight at once; a slot over it is dropped.
     pub max_in_flight: usize,
     /// The response header that names the pod, lower case.
     pub pod_header: Option<String>,
+    /// What is kept of connections between requests.
+    pub pool: PoolSpec,
+    /// Addresses for hosts, instead of what the resolver says.
+    pub resolve: Vec<ResolveOverride>,
+    /// TLS for https targets.
+    pub tls: TlsSpec,
     /// The requests, at least one.
     pub requests: Vec<RequestSpec>,
+}
+
+impl Load {
+    /// A load with every default.
+    pub fn new(rate: Rate, requests: Vec<RequestSpec>) -> Self {
+        Self {
+            base_url: None,
+            rate,
+            arrivals: Arrivals::Even,
+            seed: 1,
+            pacing: Pacing::default(),
+            limits: Limits::default(),
+            max_in_flight: 500,
+            pod_header: None,
+            pool: PoolSpec::default(),
+            resolve: Vec::new(),
+            tls: TlsSpec::default(),
+            requests,
+        }
+    }
+}
+
+/// Slots per second over the time of the load.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rate {
+    /// The same all the time.
+    Constant(f64),
+    /// One after the other; the last one goes on to the end.
+    Steps(Vec<RateStep>),
+    /// From one rate to another in a straight line; the second one goes on to the end.
+    Ramp {
+        /// Slots per second at the start.
+        from: f64,
+        /// Slots per second after `over`.
+        to: f64,
+        /// How long it takes.
+        over: Duration,
+    },
+}
+
+/// One of [`Rate::Steps`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateStep {
+    /// Slots per second.
+    pub per_second: f64,
+    /// How long; `None` for the last one.
+    pub lasts: Option<Duration>,
+}
+
+impl Rate {
+    /// The highest rate, slots per second.
+    pub fn highest(&self) -> f64 {
+        match self {
+            Self::Constant(rate) => *rate,
+            Self::Steps(steps) => steps.iter().map(|s| s.per_second).fold(0.0, f64::max),
+            Self::Ramp { from, to, .. } => from.max(*to),
+        }
+    }
+
+    /// How the rate goes, in words; `None` where it is constant.
+    pub fn shape(&self) -> Option<String> {
+        match self {
+            Self::Constant(_) => None,
+            Self::Steps(steps) => {
+                let words: Vec<String> = steps.iter().map(RateStep::words).collect();
+                Some(words.join(", then "))
+            }
+            Self::Ramp { from, to, over } => Some(format!(
+                "from {} to {} over {}",
+                write_rate(*from),
+                write_rate(*to),
+                write_duration(*over)
+            )),
+        }
+    }
+}
+
+impl RateStep {
+    fn words(&self) -> String {
+        let rate = write_rate(self.per_second);
+        match self.lasts {
+            Some(lasts) => format!("{rate} for {}", write_duration(lasts)),
+            None => rate,
+        }
+    }
+}
+
+/// How slots lie between one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrivals {
+    /// At equal distances.
+    Even,
+    /// As a Poisson process, drawn from the seed: as independent users come.
+    Poisson,
+}
+
+impl Arrivals {
+    /// The word in scenarios.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::Poisson => "poisson",
+        }
+    }
+}
+
+/// How exactly the schedule is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pacing {
+    /// Slots that are due within this time go together; 0 wakes for every slot. `None`: chosen by the rate.
+    pub tolerance: Option<Duration>,
+    /// After a delay, slots are caught up with at most at this multiple of the rate.
+    pub catch_up: u32,
+    /// Threads that send. `None`: as many as the rate needs.
+    pub threads: Option<u32>,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Self {
+            tolerance: None,
+            catch_up: 4,
+            threads: None,
+        }
+    }
+}
+
+/// Beyond which the run proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// A slot that is sent later than this after it was due is not in time.
+    pub in_time: Duration,
+    /// Per cent of the planned slots that must have been sent in time.
+    pub min_in_time: u32,
+    /// Slots that may be dropped.
+    pub max_dropped: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            in_time: Duration::from_millis(250),
+            min_in_time: 99,
+            max_dropped: 0,
+        }
+    }
+}
+
+/// What is kept of connections between requests.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PoolSpec {
+    /// Connections that are kept open. `None`: by the rate.
+    pub size: Option<usize>,
+    /// A connection that is older than this gets no further request.
+    pub max_age: Option<Duration>,
+    /// A connection gets no more requests than this.
+    pub max_requests: Option<u32>,
+    /// A connection that was idle for longer than this gets no further request.
+    pub max_idle: Option<Duration>,
+}
+
+/// Addresses for a host and port, instead of what the resolver says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolveOverride {
+    /// The host, lower case, without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The addresses, in the order in which they are tried.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// TLS for https targets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TlsSpec {
+    /// PEM file of the certificate authorities to trust instead of the machine's.
+    pub ca: Option<PathBuf>,
+    /// PEM file of the client's certificate chain.
+    pub client_cert: Option<PathBuf>,
+    /// PEM file of the client's private key.
+    pub client_key: Option<PathBuf>,
+    /// The name that the server must prove, instead of the URL's host.
+    pub server_name: Option<String>,
+    /// Whether any certificate will do.
+    pub insecure: bool,
 }
 
 /// One kind of request in the mix.
@@ -117,16 +320,37 @@ pub struct RequestSpec {
     /// Headers, names in lower case.
     pub headers: Vec<(String, HeaderSource)>,
     /// The body.
-    pub body: Option<String>,
+    pub body: Option<BodySource>,
     /// From dispatch to the end of the response.
     pub deadline: Duration,
+    /// The client gives up this long after dispatch, as an impatient one does.
+    pub abort_after: Option<Duration>,
     /// Statuses that are a success.
     pub expect: Vec<StatusRange>,
+    /// What the body of a response must be like.
+    pub expect_body: Option<BodyCheck>,
     /// Which kind of connection it uses.
     pub connections: Lane,
 }
 
 impl RequestSpec {
+    /// A request with every default.
+    pub fn new(name: &str, method: &str, path: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            method: method.to_owned(),
+            path: path.to_owned(),
+            weight: 1,
+            headers: Vec::new(),
+            body: None,
+            deadline: Duration::from_secs(5),
+            abort_after: None,
+            expect: vec![StatusRange { from: 200, to: 299 }],
+            expect_body: None,
+            connections: Lane::Reused,
+        }
+    }
+
     /// Whether `status` is a success for this request.
     pub fn expects(&self, status: u16) -> bool {
         self.expect
@@ -151,6 +375,30 @@ pub enum HeaderSource {
     Literal(String),
     /// An environment variable; its value never gets into a recording.
     Env(String),
+    /// A file, without the line break at its end; its content never gets into a recording.
+    File(PathBuf),
+}
+
+/// Where a request's body comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BodySource {
+    /// Written in the scenario.
+    Inline(String),
+    /// The content of a file, read before the load begins.
+    File(PathBuf),
+    /// A text with placeholders that are filled in for each request.
+    Template(Template),
+}
+
+/// What the body of a response must be like.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BodyCheck {
+    /// It contains this text.
+    pub contains: Option<String>,
+    /// It is JSON with a value at this pointer (RFC 6901).
+    pub json_pointer: Option<String>,
+    /// That value, as text: a string's characters, or the JSON of any other value.
+    pub equals: Option<String>,
 }
 
 /// One stage.

@@ -1,9 +1,15 @@
 //! The scenario as it is kept in a recording: without secrets.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use rollscope_records::redact::{self, REDACTED};
 use serde_json::{Map, Value, json};
 
-use crate::model::{ExecCommand, HeaderSource, RequestSpec, Scenario, Stage, StageKind, Target};
+use crate::model::{
+    BodyCheck, BodySource, ExecCommand, HeaderSource, Load, Pacing, PoolSpec, Rate, RateStep,
+    RequestSpec, ResolveOverride, Scenario, Stage, StageKind, Target, TlsSpec,
+};
 use crate::units::{write_duration, write_rate};
 
 /// Headers whose literal values are kept; of all others only the name is.
@@ -56,22 +62,10 @@ const SECRET_WORDS: &[&str] = &["key", "sig", "code", "pass", "sid", "pin", "otp
 /// The scenario in the shape of its file, for `run.json`. Values of headers other than a few harmless ones, tokens in
 /// paths and commands, and bodies are not in it.
 pub fn redacted(scenario: &Scenario) -> Value {
-    let load = &scenario.load;
-    let mut load_value = json!({
-        "rate": write_rate(load.rate_per_second),
-        "max_in_flight": load.max_in_flight,
-        "requests": load.requests.iter().map(request).collect::<Vec<_>>(),
-    });
-    if let Some(url) = &load.base_url {
-        load_value["base_url"] = json!(redact::line(url));
-    }
-    if let Some(header) = &load.pod_header {
-        load_value["pod_header"] = json!(header);
-    }
     json!({
         "name": scenario.name,
         "target": { scenario.target.as_str(): target(&scenario.target) },
-        "load": load_value,
+        "load": load(&scenario.load),
         "stages": scenario.stages.iter().map(stage).collect::<Vec<_>>(),
         "gate": {
             "max_failed": scenario.gate.max_failed,
@@ -79,6 +73,109 @@ pub fn redacted(scenario: &Scenario) -> Value {
         },
         "logs": { "marks": scenario.log_marks },
     })
+}
+
+fn load(load: &Load) -> Value {
+    let mut value = json!({
+        "rate": rate(&load.rate),
+        "arrivals": load.arrivals.as_str(),
+        "seed": load.seed,
+        "pacing": pacing(&load.pacing),
+        "limits": {
+            "in_time": write_duration(load.limits.in_time),
+            "min_in_time": load.limits.min_in_time,
+            "max_dropped": load.limits.max_dropped,
+        },
+        "max_in_flight": load.max_in_flight,
+        "requests": load.requests.iter().map(request).collect::<Vec<_>>(),
+    });
+    if let Some(url) = &load.base_url {
+        value["base_url"] = json!(redact::line(url));
+    }
+    if let Some(header) = &load.pod_header {
+        value["pod_header"] = json!(header);
+    }
+    let pool = pool(&load.pool);
+    if !pool.is_empty() {
+        value["pool"] = Value::Object(pool);
+    }
+    if !load.resolve.is_empty() {
+        value["resolve"] = load.resolve.iter().map(resolve).collect();
+    }
+    if load.tls != TlsSpec::default() {
+        value["tls"] = Value::Object(tls(&load.tls));
+    }
+    value
+}
+
+fn rate(rate: &Rate) -> Value {
+    let step = |step: &RateStep| match step.lasts {
+        Some(lasts) => {
+            json!({ "rate": write_rate(step.per_second), "for": write_duration(lasts) })
+        }
+        None => json!({ "rate": write_rate(step.per_second) }),
+    };
+    match rate {
+        Rate::Constant(rate) => json!(write_rate(*rate)),
+        Rate::Steps(steps) => json!({ "steps": steps.iter().map(step).collect::<Vec<_>>() }),
+        Rate::Ramp { from, to, over } => json!({ "ramp": {
+            "from": write_rate(*from),
+            "to": write_rate(*to),
+            "over": write_duration(*over),
+        } }),
+    }
+}
+
+fn pacing(pacing: &Pacing) -> Value {
+    let mut value = json!({ "catch_up": pacing.catch_up });
+    match pacing.tolerance {
+        Some(tolerance) if tolerance.is_zero() => value["precision"] = json!("exact"),
+        Some(tolerance) => value["tolerance"] = json!(write_duration(tolerance)),
+        None => value["precision"] = json!("adaptive"),
+    }
+    if let Some(threads) = pacing.threads {
+        value["threads"] = json!(threads);
+    }
+    value
+}
+
+fn pool(pool: &PoolSpec) -> Map<String, Value> {
+    let written = |d: Option<Duration>| d.map(|d| json!(write_duration(d)));
+    let keys = [
+        ("size", pool.size.map(|n| json!(n))),
+        ("max_age", written(pool.max_age)),
+        ("max_requests", pool.max_requests.map(|n| json!(n))),
+        ("max_idle", written(pool.max_idle)),
+    ];
+    present(keys)
+}
+
+fn tls(tls: &TlsSpec) -> Map<String, Value> {
+    let file = |path: &Option<PathBuf>| path.as_ref().map(|p| json!(p.display().to_string()));
+    let keys = [
+        ("ca", file(&tls.ca)),
+        ("client_cert", file(&tls.client_cert)),
+        ("client_key", file(&tls.client_key)),
+        ("server_name", tls.server_name.as_ref().map(|n| json!(n))),
+        ("insecure", tls.insecure.then_some(json!(true))),
+    ];
+    present(keys)
+}
+
+fn present<const N: usize>(keys: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    let present = keys
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    present.collect()
+}
+
+fn resolve(given: &ResolveOverride) -> Value {
+    let addresses: Vec<String> = given.addresses.iter().map(ToString::to_string).collect();
+    let host = match given.host.contains(':') {
+        true => format!("[{}]", given.host),
+        false => given.host.clone(),
+    };
+    json!(format!("{host}:{}:{}", given.port, addresses.join(",")))
 }
 
 /// A request's path with the values of secret query parameters replaced.
@@ -167,15 +264,42 @@ fn request(request: &RequestSpec) -> Value {
     if !request.headers.is_empty() {
         value["headers"] = Value::Object(request.headers.iter().map(header).collect());
     }
-    if let Some(body) = &request.body {
-        value["body"] = json!({ "inline_bytes": body.len() });
+    if let Some(abort_after) = request.abort_after {
+        value["abort_after"] = json!(write_duration(abort_after));
+    }
+    if let Some(check) = &request.expect_body {
+        value["expect_body"] = Value::Object(body_check(check));
+    }
+    match &request.body {
+        Some(BodySource::Inline(text)) => value["body"] = json!({ "inline_bytes": text.len() }),
+        Some(BodySource::File(path)) => {
+            value["body"] = json!({ "file": path.display().to_string() });
+        }
+        Some(BodySource::Template(template)) => {
+            value["body"] = json!({ "template_parts": template.parts().len() });
+        }
+        None => {}
     }
     value
+}
+
+/// What is expected of a body, without the texts: they may be those of a secret.
+fn body_check(check: &BodyCheck) -> Map<String, Value> {
+    let length = |text: &Option<String>| text.as_ref().map(|t| json!(t.len()));
+    present([
+        ("contains_bytes", length(&check.contains)),
+        (
+            "json_pointer",
+            check.json_pointer.as_ref().map(|p| json!(p)),
+        ),
+        ("equals_bytes", length(&check.equals)),
+    ])
 }
 
 fn header((name, source): &(String, HeaderSource)) -> (String, Value) {
     let value = match source {
         HeaderSource::Env(variable) => json!({ "env": variable }),
+        HeaderSource::File(path) => json!({ "file": path.display().to_string() }),
         HeaderSource::Literal(value) if is_harmless_header(name) => json!(redact::line(value)),
         HeaderSource::Literal(_) => json!(REDACTED),
     };

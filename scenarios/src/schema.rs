@@ -49,6 +49,7 @@ fn table(table: &Table) -> Value {
 fn default_value(shape: &Shape, default: &str) -> Value {
     match shape {
         Shape::Whole(..) => default.parse::<u64>().map_or(Value::Null, |n| json!(n)),
+        Shape::Flag => json!(default == "true"),
         _ => json!(default),
     }
 }
@@ -65,6 +66,18 @@ fn shape(shape: &Shape) -> Value {
         Shape::Path => text("^/[A-Za-z0-9._~:/?@!$&'()*+,;=%\\[\\]-]*$"),
         Shape::HeaderName => text("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"),
         Shape::Rate => text(r"^[0-9]+(\.[0-9]*)?/(s|m|h)$"),
+        Shape::RateOrSection(section) => {
+            json!({ "anyOf": [self::shape(&Shape::Rate), table(section)] })
+        }
+        Shape::Flag => json!({ "type": "boolean" }),
+        Shape::Scalar => json!({ "type": ["string", "number", "boolean", "null"] }),
+        Shape::File | Shape::Host => json!({ "type": "string", "minLength": 1 }),
+        Shape::JsonPointer => text("^(/.*)?$"),
+        Shape::Resolves => json!({
+            "type": "array",
+            "minItems": 1,
+            "items": { "type": "string", "pattern": r"^[^:\s]+:[0-9]+:[^\s]+$" },
+        }),
         Shape::Duration | Shape::Deadline => text(&format!("^{DURATION}$")),
         Shape::DurationRange => text(&format!(r"^{DURATION}(\.\.{DURATION})?$")),
         Shape::Whole(min, u64::MAX) => json!({ "type": "integer", "minimum": min }),

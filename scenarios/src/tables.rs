@@ -169,8 +169,32 @@ const LOAD: Table = Table {
         ),
         required(
             "rate",
-            Shape::Rate,
-            "Requests per second (`200/s`), minute (`30/m`) or hour (`10/h`), on a fixed schedule.",
+            Shape::RateOrSection(&RATE),
+            "Requests per second (`200/s`), minute (`30/m`) or hour (`10/h`), on a fixed schedule; or how that goes in steps or as a ramp.",
+        ),
+        optional(
+            "arrivals",
+            Shape::Choice(&["even", "poisson"]),
+            Some("even"),
+            "How requests lie between one another: at equal distances, or as independent users come (a Poisson process, drawn from the seed).",
+        ),
+        optional(
+            "seed",
+            Shape::Whole(0, u64::MAX),
+            Some("1"),
+            "Seed of everything in the load that is drawn at random.",
+        ),
+        optional(
+            "pacing",
+            Shape::Section(&PACING),
+            None,
+            "How exactly the schedule is kept.",
+        ),
+        optional(
+            "limits",
+            Shape::Section(&LIMITS),
+            None,
+            "Beyond which the run is invalid.",
         ),
         optional(
             "max_in_flight",
@@ -185,10 +209,34 @@ const LOAD: Table = Table {
             "From sending a request to the end of its response; requests can have their own.",
         ),
         optional(
+            "abort_after",
+            Shape::Deadline,
+            None,
+            "The client gives up this long after sending, in mid-answer, as impatient users do; requests can have their own.",
+        ),
+        optional(
             "pod_header",
             Shape::HeaderName,
             None,
             "The response header that names the pod.",
+        ),
+        optional(
+            "pool",
+            Shape::Section(&POOL),
+            None,
+            "What is kept of connections between requests.",
+        ),
+        optional(
+            "resolve",
+            Shape::Resolves,
+            None,
+            "Addresses for a host and port instead of what the resolver says, as `host:port:address`.",
+        ),
+        optional(
+            "tls",
+            Shape::Section(&TLS),
+            None,
+            "TLS for an https target.",
         ),
         required(
             "requests",
@@ -197,10 +245,188 @@ const LOAD: Table = Table {
         ),
     ],
     one_of: &[],
-    planned: &[
-        planned("journeys", &["requests"]),
-        planned("abort_after", &[]),
+    planned: &[planned("journeys", &["requests"])],
+};
+
+const RATE: Table = Table {
+    home: "load.rate",
+    doc: "How the rate goes: exactly one of the shapes.",
+    keys: &[
+        optional(
+            "steps",
+            Shape::Sections(&STEP),
+            None,
+            "One rate after the other.",
+        ),
+        optional(
+            "ramp",
+            Shape::Section(&RAMP),
+            None,
+            "From one rate to another in a straight line.",
+        ),
     ],
+    one_of: &["steps", "ramp"],
+    planned: &[],
+};
+
+const STEP: Table = Table {
+    home: "load.rate.steps[]",
+    doc: "A rate, and how long it lasts.",
+    keys: &[
+        required("rate", Shape::Rate, "Requests per second, minute or hour."),
+        optional(
+            "for",
+            Shape::Deadline,
+            None,
+            "How long; the last step goes on to the end of the run.",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
+};
+
+const RAMP: Table = Table {
+    home: "load.rate.ramp",
+    doc: "From one rate to another in a straight line; the second one goes on to the end of the run.",
+    keys: &[
+        required("from", Shape::Rate, "The rate at the start of the load."),
+        required("to", Shape::Rate, "The rate after `over`."),
+        required("over", Shape::Deadline, "How long it takes."),
+    ],
+    one_of: &[],
+    planned: &[],
+};
+
+const PACING: Table = Table {
+    home: "load.pacing",
+    doc: "How exactly the schedule is kept.",
+    keys: &[
+        optional(
+            "precision",
+            Shape::Choice(&["adaptive", "exact"]),
+            Some("adaptive"),
+            "`adaptive` lets requests that are due within a tolerance go together, which saves CPU at high rates; `exact` wakes for each of them.",
+        ),
+        optional(
+            "tolerance",
+            Shape::Duration,
+            None,
+            "The tolerance, instead of the one that follows from the rate; requests go up to this much late.",
+        ),
+        optional(
+            "catch_up",
+            Shape::Whole(1, 100),
+            Some("4"),
+            "After a delay, requests are caught up with at most at this multiple of the rate.",
+        ),
+        optional(
+            "threads",
+            Shape::Whole(1, 64),
+            None,
+            "Threads that send; as many as the rate needs when left out.",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
+};
+
+const LIMITS: Table = Table {
+    home: "load.limits",
+    doc: "Beyond which the run is invalid: it proves nothing.",
+    keys: &[
+        optional(
+            "in_time",
+            Shape::Deadline,
+            Some("250ms"),
+            "A request that is sent later than this after it was due is not in time.",
+        ),
+        optional(
+            "min_in_time",
+            Shape::Whole(0, 100),
+            Some("99"),
+            "Per cent of the planned requests that must be sent in time.",
+        ),
+        optional(
+            "max_dropped",
+            Shape::Whole(0, u64::MAX),
+            Some("0"),
+            "Requests that may be dropped at `max_in_flight`.",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
+};
+
+const POOL: Table = Table {
+    home: "load.pool",
+    doc: "What is kept of connections between requests.",
+    keys: &[
+        optional(
+            "size",
+            Shape::Whole(1, 10_000),
+            None,
+            "Connections that are kept open; by the rate when left out (`reused`), or one (`http2`).",
+        ),
+        optional(
+            "max_age",
+            Shape::Deadline,
+            None,
+            "A connection that is older carries no further request.",
+        ),
+        optional(
+            "max_requests",
+            Shape::Whole(1, u32::MAX as u64),
+            None,
+            "A connection carries no more requests than this.",
+        ),
+        optional(
+            "max_idle",
+            Shape::Deadline,
+            None,
+            "A connection that was idle for longer carries no further request (`reused`).",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
+};
+
+const TLS: Table = Table {
+    home: "load.tls",
+    doc: "TLS for an https target.",
+    keys: &[
+        optional(
+            "ca",
+            Shape::File,
+            None,
+            "PEM file of the certificate authorities to trust instead of the machine's; a relative path starts at the scenario's folder.",
+        ),
+        optional(
+            "client_cert",
+            Shape::File,
+            None,
+            "PEM file of the client's certificate, with its chain.",
+        ),
+        optional(
+            "client_key",
+            Shape::File,
+            None,
+            "PEM file of the client's private key.",
+        ),
+        optional(
+            "server_name",
+            Shape::Host,
+            None,
+            "The name that the server must prove, instead of the URL's host.",
+        ),
+        optional(
+            "insecure",
+            Shape::Flag,
+            Some("false"),
+            "Take any certificate; the report says so.",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
 };
 
 /// The keys of a request that are HTTP methods.
@@ -226,9 +452,9 @@ const REQUEST: Table = Table {
         ),
         optional(
             "connections",
-            Shape::Choice(&["new", "reused"]),
+            Shape::Choice(&["new", "reused", "http2"]),
             Some("reused"),
-            "`reused` connections of the keep-alive pool, or a `new` one for each request.",
+            "`reused` connections of the keep-alive pool, a `new` one for each request, or streams on a shared `http2` connection.",
         ),
         optional(
             "expect",
@@ -237,10 +463,16 @@ const REQUEST: Table = Table {
             "The statuses that are a success; 2xx when left out. Redirects are not followed.",
         ),
         optional(
+            "expect_body",
+            Shape::Section(&EXPECT_BODY),
+            None,
+            "What the body of a successful response must be like.",
+        ),
+        optional(
             "headers",
             Shape::Headers,
             None,
-            "Request headers. Take secrets from the environment.",
+            "Request headers. Take secrets from the environment or a file.",
         ),
         optional("body", Shape::Section(&BODY), None, "The request's body."),
         optional(
@@ -249,28 +481,79 @@ const REQUEST: Table = Table {
             None,
             "From sending to the end of the response; the load's deadline when left out.",
         ),
+        optional(
+            "abort_after",
+            Shape::Deadline,
+            None,
+            "The client gives up this long after sending; the load's when left out.",
+        ),
     ],
     one_of: METHODS,
-    planned: &[planned("abort_after", &[])],
+    planned: &[],
+};
+
+const EXPECT_BODY: Table = Table {
+    home: "load.requests[].expect_body",
+    doc: "What the body of a successful response must be like; up to 1 MiB of it.",
+    keys: &[
+        optional("contains", Shape::Text, None, "It contains this text."),
+        optional(
+            "json_pointer",
+            Shape::JsonPointer,
+            None,
+            "It is JSON and has a value at this pointer (RFC 6901).",
+        ),
+        optional(
+            "equals",
+            Shape::Scalar,
+            None,
+            "What the value at `json_pointer` must be.",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
 };
 
 const BODY: Table = Table {
     home: "load.requests[].body",
-    doc: "The request's body.",
-    keys: &[required("inline", Shape::Text, "The body itself.")],
-    one_of: &[],
-    planned: &[planned("file", &["inline"])],
+    doc: "The request's body: exactly one of the sources.",
+    keys: &[
+        optional("inline", Shape::Text, None, "The body itself."),
+        optional(
+            "file",
+            Shape::File,
+            None,
+            "File with the body; a relative path starts at the scenario's folder.",
+        ),
+        optional(
+            "template",
+            Shape::Text,
+            None,
+            "The body with placeholders that are filled in for each request: `{{seq}}`, `{{uuid}}`, `{{random:1..100}}`, `{{env:NAME}}`.",
+        ),
+    ],
+    one_of: &["inline", "file", "template"],
+    planned: &[],
 };
 
 pub(crate) const HEADER: Table = Table {
     home: "load.requests[].headers.*",
-    doc: "A header's value from the environment.",
-    keys: &[required(
-        "env",
-        Shape::Text,
-        "Name of the environment variable; its value never gets into a recording.",
-    )],
-    one_of: &[],
+    doc: "A header's value that never gets into a recording: from the environment or a file.",
+    keys: &[
+        optional(
+            "env",
+            Shape::Text,
+            None,
+            "Name of the environment variable.",
+        ),
+        optional(
+            "file",
+            Shape::File,
+            None,
+            "File with the value on one line; a relative path starts at the scenario's folder.",
+        ),
+    ],
+    one_of: &["env", "file"],
     planned: &[],
 };
 
@@ -361,7 +644,15 @@ pub(crate) const TABLES: &[&Table] = &[
     &SANDBOX,
     &KUBERNETES,
     &LOAD,
+    &RATE,
+    &STEP,
+    &RAMP,
+    &PACING,
+    &LIMITS,
+    &POOL,
+    &TLS,
     &REQUEST,
+    &EXPECT_BODY,
     &BODY,
     &STAGE,
     &GATE,

@@ -9,6 +9,12 @@ impl Scenario {
         let mut warnings = Vec::new();
         warnings.extend(cap_warning(&self.load));
         warnings.extend(settle_warning(&self.stages));
+        if self.load.tls.insecure {
+            warnings.push(
+                "load.tls: `insecure: true` takes any certificate: whoever stands between can read and change everything"
+                    .to_owned(),
+            );
+        }
         for request in &self.load.requests {
             for (name, source) in &request.headers {
                 if matches!(source, HeaderSource::Literal(_)) && is_secret_header(name) {
@@ -30,14 +36,17 @@ fn cap_warning(load: &Load) -> Option<String> {
     let deadline: f64 = load
         .requests
         .iter()
-        .map(|r| f64::from(r.weight) / weights * r.deadline.as_secs_f64())
+        .map(|r| {
+            let patience = r.abort_after.map_or(r.deadline, |a| a.min(r.deadline));
+            f64::from(r.weight) / weights * patience.as_secs_f64()
+        })
         .sum();
-    let most = (load.rate_per_second * deadline).ceil();
+    let rate = load.rate.highest();
+    let most = (rate * deadline).ceil();
     (most > load.max_in_flight as f64).then(|| {
         format!(
             "load: {rate} requests/s with a mean deadline of {deadline:.1} s can have {most} requests in flight, \
              `max_in_flight` is {cap}: when the service hangs, requests will be dropped and the run be invalid",
-            rate = load.rate_per_second,
             cap = load.max_in_flight,
         )
     })

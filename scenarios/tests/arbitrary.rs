@@ -51,7 +51,7 @@ fn check(text: &str) {
         Ok(scenario) => {
             let again = parse(&redacted(&scenario).to_string(), "x.yaml", folder).unwrap();
             assert_eq!(again.name, scenario.name);
-            assert!(scenario.load.rate_per_second > 0.0);
+            assert!(scenario.load.rate.highest() > 0.0);
             assert!(!scenario.load.requests.is_empty() && !scenario.stages.is_empty());
         }
         Err(errors) => {

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use rollscope_records::Lane;
 use rollscope_scenarios::{
-    DurationRange, ExecCommand, FrontEnd, HeaderSource, Scenario, StageKind, StatusRange, Target,
-    parse, redacted,
+    Arrivals, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, HeaderSource, Limits,
+    Pacing, PoolSpec, Rate, RateStep, ResolveOverride, Scenario, StageKind, StatusRange, Target,
+    Template, TlsSpec, parse, redacted,
 };
 
 fn folder() -> &'static Path {
@@ -82,11 +83,11 @@ fn everything_that_is_written_is_in_the_scenario() {
     let load = &scenario.load;
     assert_eq!(
         (
-            load.rate_per_second,
+            load.rate.clone(),
             load.max_in_flight,
             load.base_url.as_deref()
         ),
-        (0.5, 40, None)
+        (Rate::Constant(0.5), 40, None)
     );
     assert_eq!(load.pod_header.as_deref(), Some("x-pod-name"));
     let [list, export] = load.requests.as_slice() else {
@@ -109,7 +110,10 @@ fn everything_that_is_written_is_in_the_scenario() {
         (export.connections, export.deadline),
         (Lane::New, Duration::from_secs(20))
     );
-    assert_eq!(export.body.as_deref(), Some(r#"{"id": 1}"#));
+    assert_eq!(
+        export.body,
+        Some(BodySource::Inline(r#"{"id": 1}"#.to_owned()))
+    );
     assert_eq!(
         export.headers,
         [
@@ -128,6 +132,135 @@ fn everything_that_is_written_is_in_the_scenario() {
         (3, true)
     );
     assert_eq!(scenario.log_marks["drain_started"], "shutdown started");
+}
+
+const LOAD: &str = r#"
+name: every-key-of-the-load
+target: { none: {} }
+load:
+  base_url: https://[::1]:8443
+  rate: { steps: [{ rate: 60/m, for: 30s }, { rate: 5000/s }] }
+  arrivals: poisson
+  seed: 9
+  pacing: { tolerance: 300us, catch_up: 2, threads: 3 }
+  limits: { in_time: 20ms, min_in_time: 95, max_dropped: 7 }
+  abort_after: 2s
+  pool: { size: 12, max_age: 1m, max_requests: 100, max_idle: 30s }
+  resolve: ['Shop.example:8443:127.0.0.1,[::1]', 'shop.example:80:::1']
+  tls: { ca: manifests/graceful.yaml, server_name: shop.internal, insecure: true }
+  requests:
+    - name: multiplexed
+      put: /a
+      connections: http2
+      headers: { authorization: { file: manifests/graceful.yaml } }
+      body: { template: '{{seq}}' }
+      expect_body: { contains: ok, json_pointer: /status, equals: 3 }
+    - { name: impatient, post: /b, abort_after: 50ms, body: { file: manifests/graceful.yaml } }
+stages:
+  - exec: x
+"#;
+
+#[test]
+fn every_key_of_the_load_is_in_the_scenario_and_survives_being_written_down() {
+    let scenario = good(LOAD);
+    let load = &scenario.load;
+    let step = |per_second, lasts: Option<u64>| RateStep {
+        per_second,
+        lasts: lasts.map(Duration::from_secs),
+    };
+    let steps = vec![step(1.0, Some(30)), step(5_000.0, None)];
+    assert_eq!(load.rate, Rate::Steps(steps));
+    assert_eq!(load.rate.shape().unwrap(), "1/s for 30s, then 5000/s");
+    assert_eq!((load.arrivals, load.seed), (Arrivals::Poisson, 9));
+    let pacing = Pacing {
+        tolerance: Some(Duration::from_micros(300)),
+        catch_up: 2,
+        threads: Some(3),
+    };
+    assert_eq!(load.pacing, pacing);
+    let limits = Limits {
+        in_time: Duration::from_millis(20),
+        min_in_time: 95,
+        max_dropped: 7,
+    };
+    assert_eq!(load.limits, limits);
+    let pool = PoolSpec {
+        size: Some(12),
+        max_age: Some(Duration::from_secs(60)),
+        max_requests: Some(100),
+        max_idle: Some(Duration::from_secs(30)),
+    };
+    assert_eq!(load.pool, pool);
+    let given = |port, addresses: &[&str]| ResolveOverride {
+        host: "shop.example".to_owned(),
+        port,
+        addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
+    };
+    assert_eq!(
+        load.resolve,
+        [given(8443, &["127.0.0.1", "::1"]), given(80, &["::1"])]
+    );
+    let file = folder().join("manifests/graceful.yaml");
+    let tls = TlsSpec {
+        ca: Some(file.clone()),
+        server_name: Some("shop.internal".to_owned()),
+        insecure: true,
+        ..TlsSpec::default()
+    };
+    assert_eq!(load.tls, tls);
+    let [multiplexed, impatient] = load.requests.as_slice() else {
+        panic!("{:?}", load.requests);
+    };
+    assert_eq!(multiplexed.connections, Lane::Http2);
+    assert_eq!(multiplexed.abort_after, Some(Duration::from_secs(2)));
+    assert_eq!(multiplexed.headers[0].1, HeaderSource::File(file.clone()));
+    let template = Template::parse("{{seq}}").unwrap();
+    assert_eq!(multiplexed.body, Some(BodySource::Template(template)));
+    let check = BodyCheck {
+        contains: Some("ok".to_owned()),
+        json_pointer: Some("/status".to_owned()),
+        equals: Some("3".to_owned()),
+    };
+    assert_eq!(multiplexed.expect_body, Some(check));
+    assert_eq!(impatient.abort_after, Some(Duration::from_millis(50)));
+    assert_eq!(impatient.body, Some(BodySource::File(file)));
+    assert!(scenario.warnings().iter().any(|w| w.contains("insecure")));
+
+    // Bodies are not recorded, only what is known of them.
+    let mut without_bodies = scenario.clone();
+    for request in &mut without_bodies.load.requests {
+        (request.body, request.expect_body) = (None, None);
+    }
+    let written = good(&redacted(&without_bodies).to_string()).load;
+    assert_eq!(
+        (&written.rate, &written.pacing, &written.limits),
+        (&load.rate, &load.pacing, &load.limits)
+    );
+    assert_eq!(
+        (&written.pool, &written.resolve, &written.tls),
+        (&load.pool, &load.resolve, &load.tls)
+    );
+    assert_eq!(written.requests, without_bodies.load.requests);
+}
+
+#[test]
+fn a_ramp_and_exact_precision_are_read_as_they_are_written() {
+    let text = LOAD
+        .replace(
+            "{ steps: [{ rate: 60/m, for: 30s }, { rate: 5000/s }] }",
+            "{ ramp: { from: 10/s, to: 500/s, over: 1m30s } }",
+        )
+        .replace("tolerance: 300us", "precision: exact");
+    let load = good(&text).load;
+    let ramp = Rate::Ramp {
+        from: 10.0,
+        to: 500.0,
+        over: Duration::from_secs(90),
+    };
+    assert_eq!(load.rate, ramp);
+    assert_eq!(load.rate.shape().unwrap(), "from 10/s to 500/s over 1m30s");
+    assert_eq!(load.rate.highest(), 500.0);
+    assert_eq!(load.pacing.tolerance, Some(Duration::ZERO));
 }
 
 #[test]
@@ -256,8 +389,8 @@ fn every_shipped_scenario_is_valid_named_as_its_file_and_short() {
         assert_eq!(scenario.name, name);
         assert_eq!(scenario.warnings(), Vec::<String>::new(), "{name}");
         assert_eq!(
-            (scenario.load.rate_per_second, scenario.gate.max_failed),
-            (200.0, 0)
+            (scenario.load.rate.clone(), scenario.gate.max_failed),
+            (Rate::Constant(200.0), 0)
         );
         assert!(
             scenario

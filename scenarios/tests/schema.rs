@@ -86,6 +86,8 @@ fn is_a(name: &Value, value: &Value) -> bool {
         "array" => value.is_array(),
         "string" => value.is_string(),
         "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         other => panic!("the type {other} is not validated"),
     }
@@ -117,22 +119,29 @@ fn every_shipped_scenario_is_valid_by_the_schema() {
 
 /// Bad files that a schema has nothing against: what must fit between parts, on disk, or inside a value.
 const BEYOND_A_SCHEMA: &[&str] = &[
+    "abort_after_zero",
+    "body_from_a_missing_file",
     "complete_within_beside_warmup",
     "complete_within_zero",
     "duration_too_long",
     "exec_blank",
+    "expect_body_equals_alone",
+    "expect_body_of_nothing",
     "manifest_does_not_exist",
     "manifest_is_a_directory",
     "mark_that_does_not_compile",
     "no_rollout",
     "none_without_base_url",
     "rate_of_zero",
+    "rate_steps_without_an_end",
     "rate_too_high",
     "request_names_twice",
     "restart_with_target_none",
     "sandbox_with_base_url",
     "settle_before_the_rollout",
     "tags",
+    "template_placeholder",
+    "tls_for_plain_http",
 ];
 
 #[test]
@@ -161,11 +170,14 @@ fn a_key_that_only_the_schema_knows_is_refused_by_the_checker_and_the_reverse() 
         if schema["items"].is_object() {
             walk(&schema["items"], found);
         }
+        for one in schema["anyOf"].as_array().into_iter().flatten() {
+            walk(one, found);
+        }
     }
     let mut keys = Vec::new();
     walk(&schema(), &mut keys);
     assert!(keys.len() > 40, "{keys:?}");
-    let text = "name: a\ntarget:\n  sandbox: { manifest: 1, front_end: 1, endpoint_lag: 1, seed: a }\n  kubernetes: { allow_contexts: 1, namespace: 1, workload: 1, services: 1 }\n  none: 1\nload:\n  base_url: 1\n  rate: 1\n  max_in_flight: a\n  deadline: 1\n  pod_header: 1\n  requests:\n    - { name: 1, get: 1, post: 1, put: 1, patch: 1, delete: 1, head: 1, options: 1, weight: a, connections: 1, expect: 1, headers: 1, body: { inline: 1 }, deadline: 1 }\nstages:\n  - { warmup: 1, restart: 1, exec: 1, settle: 1, complete_within: 1 }\ngate: { max_failed: a, assertions: 1 }\nlogs: { marks: 1 }\n";
+    let text = "name: a\ntarget:\n  sandbox: { manifest: 1, front_end: 1, endpoint_lag: 1, seed: a }\n  kubernetes: { allow_contexts: 1, namespace: 1, workload: 1, services: 1 }\n  none: 1\nload:\n  base_url: 1\n  rate: { steps: [{ rate: 1, for: 1 }], ramp: { from: 1, to: 1, over: 1 } }\n  arrivals: 1\n  seed: a\n  pacing: { precision: 1, tolerance: 1, catch_up: a, threads: a }\n  limits: { in_time: 1, min_in_time: a, max_dropped: a }\n  max_in_flight: a\n  deadline: 1\n  abort_after: 1\n  pod_header: 1\n  pool: { size: a, max_age: 1, max_requests: a, max_idle: 1 }\n  resolve: 1\n  tls: { ca: 1, client_cert: 1, client_key: 1, server_name: 1, insecure: 1 }\n  requests:\n    - { name: 1, get: 1, post: 1, put: 1, patch: 1, delete: 1, head: 1, options: 1, weight: a, connections: 1, expect: 1, expect_body: { contains: 1, json_pointer: 1, equals: [] }, headers: { a: { env: 1, file: 1 } }, body: { inline: 1, file: 1, template: 1 }, deadline: 1, abort_after: 1 }\nstages:\n  - { warmup: 1, restart: 1, exec: 1, settle: 1, complete_within: 1 }\ngate: { max_failed: a, assertions: 1 }\nlogs: { marks: 1 }\n";
     let errors = parse(text, "x", Path::new("/")).unwrap_err();
     for key in keys {
         assert!(

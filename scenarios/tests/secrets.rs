@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rollscope_scenarios::{
     RequestSpec, Scenario, VariableFault, environment_headers, parse, redacted, redacted_path,
+    secret_values,
 };
 
 const TEXT: &str = r#"
@@ -125,6 +126,35 @@ fn a_variable_that_cannot_be_a_header_value_is_named_without_its_value() {
         );
         assert!(!message.contains("s3cr3t"), "{message}");
     }
+}
+
+#[test]
+fn secrets_of_files_and_templates_are_known_and_not_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("token"), "Bearer s3cr3t-in-a-file\n").unwrap();
+    let text = TEXT
+        .replace("x-from-env: { env: SHOP_TOKEN_FOR_TEST }", "x-from-file: { file: token }")
+        .replace(
+            "body: { inline: '{\"password\": \"s3cr3t-8\"}' }",
+            "body: { template: 's3cr3t-16 {{env:SHOP_TOKEN_FOR_TEST}}' }\n      expect_body: { contains: s3cr3t-17 }",
+        );
+    let scenario = parse(&text, "x.yaml", dir.path()).unwrap();
+    let recorded = redacted(&scenario).to_string();
+    assert!(!recorded.contains("s3cr3t"), "{recorded}");
+    assert_eq!(
+        secret_values(&scenario),
+        ["Bearer s3cr3t-in-a-file", "s3cr3t-in-a-file"]
+    );
+    std::fs::remove_file(dir.path().join("token")).unwrap();
+    let errors = scenario.check_environment().unwrap_err();
+    let faults: Vec<_> = errors.0.iter().map(|e| e.fault).collect();
+    assert_eq!(faults, [VariableFault::Unreadable, VariableFault::NotSet]);
+    let message = errors.to_string();
+    assert!(
+        message.contains("but the header `x-from-file` of the request `list`")
+            && message.contains("but the body of the request `list`"),
+        "{message}"
+    );
 }
 
 #[test]

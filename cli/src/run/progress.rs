@@ -42,7 +42,7 @@ impl Display {
         Self {
             name: scenario.name.clone(),
             clock,
-            planned_rate: scenario.load.rate_per_second,
+            planned_rate: scenario.load.rate.highest(),
             shown: Shown::new(tui),
         }
     }

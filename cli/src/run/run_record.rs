@@ -1,6 +1,7 @@
 //! `run.json` of a run.
 
 use std::process;
+use std::time::Duration;
 
 use rollscope_records::{
     FORMAT_VERSION, GateLimits, RequestFacts, RunClock, RunRecord, TargetFacts,
@@ -11,14 +12,20 @@ use rollscope_scenarios::{Scenario, redacted, redacted_path};
 pub(crate) fn of(
     scenario: &Scenario,
     target: TargetFacts,
-    warnings: Vec<String>,
+    mut warnings: Vec<String>,
     clock: &RunClock,
 ) -> RunRecord {
+    if scenario.load.tls.insecure {
+        warnings.push(
+            "the target's certificate was not checked (`load.tls.insecure: true`): whoever stands between could have answered"
+                .to_owned(),
+        );
+    }
     let requests = scenario.load.requests.iter().map(|r| RequestFacts {
         name: r.name.clone(),
         method: r.method.clone(),
         path: redacted_path(&r.path),
-        deadline_nanos: i64::try_from(r.deadline.as_nanos()).unwrap_or(i64::MAX),
+        deadline_nanos: nanos(r.deadline),
     });
     RunRecord {
         format_version: FORMAT_VERSION,
@@ -30,14 +37,20 @@ pub(crate) fn of(
         gate: GateLimits {
             max_failed: scenario.gate.max_failed,
             assertions_fail: scenario.gate.assertions_fail,
-            ..GateLimits::default()
+            min_rate_permille: scenario.load.limits.min_in_time * 10,
+            max_dropped: scenario.load.limits.max_dropped,
+            in_time_nanos: nanos(scenario.load.limits.in_time),
         },
         log_marks: scenario.log_marks.clone(),
         requests: requests.collect(),
-        rate_per_second: scenario.load.rate_per_second,
-        rate_shape: None,
+        rate_per_second: scenario.load.rate.highest(),
+        rate_shape: scenario.load.rate.shape(),
         scenario: redacted(scenario),
         warnings,
         end: None,
     }
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -8,7 +8,7 @@ use rollscope_records::{
     EndKind, GeneratorRecord, RecordingWriter, RunClock, RunEnd, RunRecord, WriteError,
 };
 use rollscope_sandbox::TruthLog;
-use rollscope_scenarios::{HeaderSource, Scenario};
+use rollscope_scenarios::{Scenario, secret_values};
 use tokio::sync::watch;
 
 use super::interrupt::Interrupt;
@@ -69,8 +69,9 @@ async fn run_in(
     for warning in &run.warnings {
         terminal::note(&format!("warning: {warning}"));
     }
-    let recorder = RecordingWriter::create_without(secrets(scenario), &output.recording(), &run)
-        .map_err(of_disk)?;
+    let recorder =
+        RecordingWriter::create_without(secret_values(scenario), &output.recording(), &run)
+            .map_err(of_disk)?;
     let observed = observe(scenario, target, clock, &recorder, user, &mut run).await;
     let (generator, end) = match observed {
         Ok(ended) => ended,
@@ -88,26 +89,6 @@ async fn run_in(
     });
     recorder.finish(generator.as_ref(), &run).map_err(of_disk)?;
     Ok(exit)
-}
-
-/// Values that must not get into the recording, whoever prints them: those of headers from the environment, whole and
-/// without their scheme (`Bearer ...`).
-fn secrets(scenario: &Scenario) -> Vec<String> {
-    let headers = scenario.load.requests.iter().flat_map(|r| &r.headers);
-    let values = headers.filter_map(|(_, source)| match source {
-        HeaderSource::Env(variable) => std::env::var(variable).ok(),
-        HeaderSource::Literal(_) => None,
-    });
-    let mut secrets: Vec<String> = values
-        .flat_map(|v| {
-            let token = v.rsplit(' ').next().map(str::to_owned);
-            std::iter::once(v).chain(token)
-        })
-        .collect();
-    // The longer ones first: a part must not break the whole.
-    secrets.sort_by_key(|s| std::cmp::Reverse(s.len()));
-    secrets.dedup();
-    secrets
 }
 
 /// Observation first, so that nothing is missed; then the load; then the stages. In the end the other way round.

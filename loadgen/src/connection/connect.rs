@@ -10,7 +10,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rollscope_records::{Lane, Outcome, Phase, RunOffset};
 use tokio::net::TcpStream;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use super::pool::OpenInPool;
 use super::socket::{Idle, Socket, idle_state};
@@ -18,9 +18,10 @@ use super::wire::{PeerEnd, Stream, Wire, WireEnd};
 use crate::context::Context;
 use crate::outcome::{Ending, connect_failure};
 use crate::recording::{Link, Slot};
+use crate::target::Resolved;
 
-/// An established connection. Dropping it closes the socket at once; [`Connection::close`] lets HTTP and TLS end
-/// first.
+/// An established HTTP/1.1 connection. Dropping it closes the socket at once; [`Connection::close`] lets HTTP and TLS
+/// end first.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) link: Rc<Link>,
@@ -35,7 +36,13 @@ pub(crate) struct Connection {
 
 /// The task that drives HTTP on a connection; aborted when this is dropped.
 #[derive(Debug)]
-struct ProtocolTask(Option<AbortHandle>);
+pub(super) struct ProtocolTask(Option<AbortHandle>);
+
+impl ProtocolTask {
+    pub(super) fn new(task: &JoinHandle<()>) -> Self {
+        Self(Some(task.abort_handle()))
+    }
+}
 
 impl Drop for ProtocolTask {
     fn drop(&mut self) {
@@ -77,57 +84,82 @@ impl Connection {
     }
 }
 
-/// Makes a connection for `slot`: the addresses of the target are tried in order, the last failure is returned.
+/// A connected socket, with TLS on it if the target has that, before any HTTP.
+pub(super) struct Transport {
+    pub(super) link: Rc<Link>,
+    pub(super) socket: Weak<TcpStream>,
+    pub(super) stream: Stream,
+}
+
+/// Makes an HTTP/1.1 connection for `slot`.
 pub(crate) async fn connect(
     context: &Rc<Context>,
     slot: &mut Slot,
     lane: Lane,
 ) -> Result<Connection, Ending> {
+    let open = (lane == Lane::Reused).then(|| context.pool.count_open());
+    let transport = transport(context, slot, lane).await?;
+    let link = transport.link;
+    let (sender, protocol) = handshake(context, &link, transport.stream).await?;
+    Ok(Connection {
+        link,
+        sender,
+        last_response: None,
+        socket: transport.socket,
+        protocol,
+        _open: open,
+    })
+}
+
+/// Connects for `slot`: the addresses of the target are tried in order, the last failure is returned.
+pub(super) async fn transport(
+    context: &Context,
+    slot: &mut Slot,
+    lane: Lane,
+) -> Result<Transport, Ending> {
     slot.enter(Phase::Resolve);
-    let addresses = context.plan.base.resolve().await.map_err(|e| Ending {
-        outcome: Outcome::Dns,
-        phase: Phase::Resolve,
-        errno: e.raw_os_error(),
-    })?;
     let mut last = Ending {
         outcome: Outcome::Dns,
         phase: Phase::Resolve,
         errno: None,
     };
-    for address in addresses {
-        match connect_to(context, slot, lane, address).await {
-            Ok(connection) => return Ok(connection),
+    let resolved = context.plan.destination.resolve(&context.clock).await;
+    let resolved = resolved.map_err(|error| {
+        slot.because(error.to_string());
+        Ending {
+            errno: error.raw_os_error(),
+            ..last
+        }
+    })?;
+    for address in &resolved.addresses {
+        match transport_to(context, slot, lane, *address, &resolved).await {
+            Ok(transport) => return Ok(transport),
             Err(failed) => last = failed,
         }
     }
     Err(last)
 }
 
-async fn connect_to(
-    context: &Rc<Context>,
+async fn transport_to(
+    context: &Context,
     slot: &mut Slot,
     lane: Lane,
     address: SocketAddr,
-) -> Result<Connection, Ending> {
+    resolved: &Resolved,
+) -> Result<Transport, Ending> {
     slot.enter(Phase::Connect);
-    let link = context.new_link(lane, address);
-    let open = (lane == Lane::Reused).then(|| context.pool.count_open());
+    let link = context.new_link(lane, address, resolved);
     slot.on_fresh(&link);
     let socket = dial(context, address)
         .await
         .map_err(|e| connect_failure(&e))?;
-    let port = socket.local_addr().ok().map(|a| a.port());
-    link.established(context.clock.now(), port);
+    link.established(context.clock.now(), socket.local_addr().ok());
     slot.connected(&link);
-    let stream = secure(context, slot, &link, &socket).await?;
-    let (sender, protocol) = handshake(context, &link, stream).await?;
-    Ok(Connection {
+    let stream = secure(context, slot, &link, lane, &socket).await?;
+    Ok(Transport {
         link,
-        sender,
-        last_response: None,
         socket: Rc::downgrade(&socket),
-        protocol,
-        _open: open,
+        stream,
     })
 }
 
@@ -140,15 +172,22 @@ async fn secure(
     context: &Context,
     slot: &mut Slot,
     link: &Link,
+    lane: Lane,
     socket: &Rc<TcpStream>,
 ) -> Result<Stream, Ending> {
     let Some(tls) = &context.tls else {
         return Ok(Stream::Plain(Socket::new(Rc::clone(socket))));
     };
     slot.enter(Phase::Tls);
-    match tls.handshake(Rc::clone(socket)).await {
-        Ok(stream) => Ok(Stream::Tls(stream)),
+    match tls.handshake(Rc::clone(socket), lane).await {
+        Ok(stream) => {
+            link.secured(context.clock.now());
+            Ok(Stream::Tls(stream))
+        }
         Err(error) => {
+            let reason = error.to_string();
+            link.because(&reason);
+            slot.because(reason);
             let end = PeerEnd::of(&error);
             if end != PeerEnd::BrokenTls {
                 link.ended(WireEnd {
@@ -189,5 +228,5 @@ async fn handshake(
             pool.evict(id);
         }
     });
-    Ok((sender, ProtocolTask(Some(task.abort_handle()))))
+    Ok((sender, ProtocolTask::new(&task)))
 }

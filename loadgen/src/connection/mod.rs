@@ -2,6 +2,8 @@
 
 mod connect;
 mod dialer;
+mod frames;
+mod multiplex;
 mod pool;
 mod socket;
 mod tls;
@@ -9,6 +11,8 @@ mod wire;
 
 pub(crate) use connect::{Connection, connect};
 pub use dialer::{Dialer, Direct};
+pub(crate) use frames::Goaway;
+pub(crate) use multiplex::{Multiplex, Shared};
 pub(crate) use pool::Pool;
 pub(crate) use tls::Tls;
 pub(crate) use wire::{PeerEnd, WireEnd, WireFacts};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rollscope_records::{
     ClosedBy, ConnectionRecord, Lane, Outcome, Phase, RequestRecord, RunClock,
 };
-use rollscope_scenarios::{Load, RequestSpec, StatusRange};
+use rollscope_scenarios::{Load, Rate, RequestSpec, TlsSpec};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
@@ -24,12 +24,9 @@ struct Sink {
 }
 
 impl RecordSink for Sink {
-    fn request(&self, record: RequestRecord) {
-        self.requests.lock().unwrap().push(record);
-    }
-
-    fn connection(&self, record: ConnectionRecord) {
-        self.connections.lock().unwrap().push(record);
+    fn records(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>) {
+        self.requests.lock().unwrap().extend(requests);
+        self.connections.lock().unwrap().extend(connections);
     }
 }
 
@@ -96,28 +93,19 @@ fn run(
     requests: u64,
 ) -> (Vec<RequestRecord>, Vec<ConnectionRecord>) {
     let spec = RequestSpec {
-        name: "root".to_owned(),
-        method: "GET".to_owned(),
-        path: "/".to_owned(),
-        weight: 1,
-        headers: Vec::new(),
-        body: None,
         deadline: Duration::from_millis(500),
-        expect: vec![StatusRange { from: 200, to: 299 }],
         connections: lane,
+        ..RequestSpec::new("root", "GET", "/")
     };
     let load = Load {
-        base_url: None,
-        rate_per_second: 9.0,
         max_in_flight: 10,
-        pod_header: None,
-        requests: vec![spec],
+        ..Load::new(Rate::Constant(9.0), vec![spec])
     };
     let plan = Plan::new(&load, url, &|_| None).unwrap();
     let sink = Arc::<Sink>::default();
     let load = RunningLoad::start_checked(Checked {
-        tls: Some(Tls::trusting(&plan.base, roots).unwrap()),
-        plan,
+        tls: Some(Tls::trusting(&plan.base, &TlsSpec::default(), roots).unwrap()),
+        plan: Arc::new(plan),
         clock: RunClock::start(),
         sink: sink.clone(),
         dialer: Arc::new(Direct),

@@ -9,6 +9,7 @@ use rollscope_records::{RunClock, RunOffset};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
+use super::frames::Frames;
 use super::socket::Socket;
 use crate::recording::Link;
 
@@ -79,7 +80,8 @@ impl WireFacts {
         };
     }
 
-    fn took(&mut self, bytes: usize, at: RunOffset) {
+    /// The socket took bytes of it.
+    pub(crate) fn took(&mut self, bytes: usize, at: RunOffset) {
         self.sent += bytes as u64;
         self.last_write = Some(at);
     }
@@ -116,6 +118,8 @@ pub(crate) struct Wire {
     stream: Stream,
     link: Rc<Link>,
     clock: RunClock,
+    /// The frames that come, where HTTP/2 is spoken.
+    frames: Option<Frames>,
 }
 
 impl Wire {
@@ -125,6 +129,24 @@ impl Wire {
             stream,
             link,
             clock,
+            frames: None,
+        }
+    }
+
+    /// The same, with HTTP/2 on it.
+    pub(crate) fn with_frames(self) -> Self {
+        Self {
+            frames: Some(Frames::default()),
+            ..self
+        }
+    }
+
+    fn came(&mut self, bytes: &[u8]) {
+        let now = self.clock.now();
+        self.link.facts.borrow_mut().came(bytes.len(), now);
+        let goaway = self.frames.as_mut().and_then(|frames| frames.read(bytes));
+        if let Some(goaway) = goaway {
+            self.link.went_away(goaway, now);
         }
     }
 
@@ -135,14 +157,14 @@ impl Wire {
             errno: error.raw_os_error(),
             writing,
         };
-        self.link.facts.borrow_mut().ended(end);
+        self.link.ended(end);
     }
 
     fn wrote(&self, done: io::Result<usize>) -> Poll<io::Result<usize>> {
         match &done {
             Ok(bytes) => {
                 let now = self.clock.now();
-                self.link.facts.borrow_mut().took(*bytes, now);
+                self.link.wrote(*bytes, now);
             }
             Err(e) => self.failed(e, true),
         }
@@ -163,16 +185,13 @@ impl AsyncRead for Wire {
         });
         match (&done, buf.filled().len() - before) {
             (Err(e), _) => self.failed(e, false),
-            (Ok(()), 0) if room => self.link.facts.borrow_mut().ended(WireEnd {
+            (Ok(()), 0) if room => self.link.ended(WireEnd {
                 end: PeerEnd::Fin,
                 at: self.clock.now(),
                 errno: None,
                 writing: false,
             }),
-            (Ok(()), bytes) => {
-                let now = self.clock.now();
-                self.link.facts.borrow_mut().came(bytes, now);
-            }
+            (Ok(()), _) => self.came(&buf.filled()[before..]),
         }
         Poll::Ready(done)
     }

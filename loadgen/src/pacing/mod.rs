@@ -1,7 +1,13 @@
-//! When slots are due, and how to wait for that.
+//! When slots are due, which of them go together, and how to wait for that.
 
+mod curve;
+mod pace;
 mod pacer;
+mod poisson;
+mod schedule;
 mod timer;
 
+pub(crate) use pace::{Pacer, tolerance};
 pub use pacer::ConstantRate;
+pub use schedule::Schedule;
 pub(crate) use timer::SlotTimer;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The highest rate that the generator accepts, slots per second.
-const MAX_PER_SECOND: f64 = 1_000_000.0;
+pub(super) const MAX_PER_SECOND: f64 = 1_000_000.0;
 
 /// The second, the minute and the hour: the units in which people write whole rates.
 const UNITS_SECONDS: [u64; 3] = [1, 60, 3600];

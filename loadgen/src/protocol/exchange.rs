@@ -1,18 +1,17 @@
 //! One slot, from its dispatch to its record.
 
 use std::rc::Rc;
+use std::time::Duration;
 
-use bytes::Bytes;
-use http::Request;
-use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use rollscope_records::{Lane, Phase};
+use rollscope_records::{Lane, Outcome, Phase};
 use tokio::time::{Instant, timeout_at};
 
 use super::ResponseFacts;
-use crate::connection::{Connection, connect};
+use super::body::read;
+use crate::connection::{Connection, Shared, connect};
 use crate::context::Context;
-use crate::outcome::{Ending, body_failure, deadline_passed, head_failure};
+use crate::outcome::{Ending, body_failure, deadline_passed, head_failure, stream_failure};
 use crate::plan::PreparedRequest;
 use crate::recording::Slot;
 
@@ -21,28 +20,52 @@ use crate::recording::Slot;
 pub(crate) async fn run_slot(context: Rc<Context>, mut slot: Slot, request: usize) {
     let request = &context.plan.requests[request];
     let dispatched = slot.dispatched();
-    let deadline = Instant::from_std(context.clock.instant(dispatched)) + request.deadline;
-    let exchange = exchange(&context, &mut slot, request);
-    match timeout_at(deadline, exchange).await {
-        Ok(Ok((connection, status))) => {
-            slot.answered(request.expects(status));
-            let keep = release(&context, connection, request.lane);
-            let _ = timeout_at(deadline, keep).await;
+    let begun = Instant::from_std(context.clock.instant(dispatched));
+    let patience = request.patience();
+    let exchange = async {
+        match request.lane {
+            Lane::Http2 => on_shared(&context, &mut slot, request)
+                .await
+                .map(|outcome| (None, outcome)),
+            Lane::New | Lane::Reused => on_own(&context, &mut slot, request)
+                .await
+                .map(|(connection, outcome)| (Some(connection), outcome)),
+        }
+    };
+    match timeout_at(begun + patience, exchange).await {
+        Ok(Ok((connection, outcome))) => {
+            slot.answered(outcome);
+            if let Some(connection) = connection {
+                let keep = release(&context, connection, request.lane);
+                let _ = timeout_at(begun + request.deadline, keep).await;
+            }
         }
         Ok(Err(ending)) => slot.end(ending),
         Err(_) => {
-            let ending = deadline_passed(slot.phase());
+            let ending = out_of_patience(request, patience, slot.phase());
             slot.end(ending);
         }
     }
 }
 
-/// A complete exchange: the connection it went over, free again, and the response's status.
-async fn exchange(
+/// What it means that the client's patience ended in `phase`: the deadline, or what the scenario says before that.
+fn out_of_patience(request: &PreparedRequest, patience: Duration, phase: Phase) -> Ending {
+    if patience < request.deadline {
+        return Ending {
+            outcome: Outcome::GaveUp,
+            phase,
+            errno: None,
+        };
+    }
+    deadline_passed(phase)
+}
+
+/// A complete exchange on a connection that no other request uses: the connection, free again, and the outcome.
+async fn on_own(
     context: &Rc<Context>,
     slot: &mut Slot,
     request: &PreparedRequest,
-) -> Result<(Connection, u16), Ending> {
+) -> Result<(Connection, Outcome), Ending> {
     if request.lane == Lane::Reused
         && let Some(mut pooled) = context.pool.take(context.clock.now())
     {
@@ -50,69 +73,118 @@ async fn exchange(
         let sent = send(context, slot, &mut pooled, request).await;
         let untouched = sent.is_err() && pooled.link.facts.borrow().sent == 0;
         if !untouched {
-            return sent.map(|status| (pooled, status));
+            return sent.map(|outcome| (pooled, outcome));
         }
         // The peer closed it before a byte of the request was written: nothing was lost, and nothing is sent twice.
         pooled.link.found_closed();
     }
     let mut fresh = connect(context, slot, request.lane).await?;
-    let status = send(context, slot, &mut fresh, request).await?;
-    Ok((fresh, status))
+    let outcome = send(context, slot, &mut fresh, request).await?;
+    Ok((fresh, outcome))
 }
 
-/// Sends the request on `connection` and reads the response to its end. Returns its status.
+/// Sends the request on `connection` and reads the response to its end.
 async fn send(
     context: &Context,
     slot: &mut Slot,
     connection: &mut Connection,
     request: &PreparedRequest,
-) -> Result<u16, Ending> {
+) -> Result<Outcome, Ending> {
     connection.link.begin_request();
     slot.enter(Phase::Head);
-    let response = connection.sender.send_request(message(request)).await;
+    let message = request.message(slot.seq());
+    let response = connection.sender.send_request(message).await;
     let response = response.map_err(|error| {
         // A message that was cut short is no garbage, even if its beginning was not parsed.
         let malformed = error.is_parse() && !error.is_incomplete_message();
-        head_failure(&connection.link.facts.borrow(), malformed)
+        let ending = head_failure(&connection.link.facts.borrow(), malformed);
+        if ending.outcome == Outcome::Protocol {
+            slot.because(error.to_string());
+        }
+        ending
     })?;
+    finish(context, slot, response, request)
+        .await
+        .map_err(|_| body_failure(&connection.link.facts.borrow()))
+}
+
+/// A complete exchange on a connection that other requests use as well.
+async fn on_shared(
+    context: &Rc<Context>,
+    slot: &mut Slot,
+    request: &PreparedRequest,
+) -> Result<Outcome, Ending> {
+    let mut message = request.message(slot.seq());
+    let body = request.body_length(&message);
+    let mut tried = false;
+    loop {
+        let shared = context.multiplex.take(context, slot).await?;
+        slot.on_shared(&shared.link, body);
+        slot.enter(Phase::Head);
+        match shared.sender.clone().try_send_request(message).await {
+            Ok(response) => {
+                let finished = finish(context, slot, response, request).await;
+                return finished.map_err(|e| stream_failed(slot, &shared, &e, Phase::Body));
+            }
+            Err(mut failed) => match failed.take_message() {
+                Some(unsent) if !tried => {
+                    // The connection had ended before it took the request: nothing was lost, and nothing is sent twice.
+                    slot.leave_shared();
+                    shared.link.found_closed();
+                    context.multiplex.forget(&shared.link);
+                    (message, tried) = (unsent, true);
+                }
+                unsent => {
+                    let phase = unsent.map_or_else(|| slot.phase(), |_| Phase::Send);
+                    return Err(stream_failed(slot, &shared, failed.error(), phase));
+                }
+            },
+        }
+    }
+}
+
+fn stream_failed(slot: &mut Slot, shared: &Shared, error: &hyper::Error, phase: Phase) -> Ending {
+    let facts = *shared.link.facts.borrow();
+    let (ending, detail) = stream_failure(error, &facts, phase);
+    if let Some(detail) = detail {
+        slot.because(detail);
+    }
+    ending
+}
+
+/// Reads a response whose head has come, and says how it is.
+async fn finish(
+    context: &Context,
+    slot: &mut Slot,
+    response: http::Response<Incoming>,
+    request: &PreparedRequest,
+) -> Result<Outcome, hyper::Error> {
     slot.head(ResponseFacts::new(
         &response,
         context.plan.pod_header.as_ref(),
     ));
-    let status = response.status().as_u16();
-    drain(response.into_body())
-        .await
-        .map_err(|_| body_failure(&connection.link.facts.borrow()))?;
-    Ok(status)
-}
-
-fn message(request: &PreparedRequest) -> Request<Full<Bytes>> {
-    let mut message = Request::new(Full::new(request.body.clone()));
-    *message.method_mut() = request.method.clone();
-    *message.uri_mut() = request.uri.clone();
-    *message.headers_mut() = request.headers.clone();
-    message
-}
-
-/// Reads a body to its end, keeping nothing of it.
-async fn drain(mut body: Incoming) -> hyper::Result<()> {
-    while let Some(frame) = body.frame().await {
-        frame?;
-    }
-    Ok(())
+    let expected = request.expects(response.status().as_u16());
+    let check = request.check.as_ref().filter(|_| expected);
+    let wrong = read(response.into_body(), check, |bytes| slot.came(bytes)).await?;
+    Ok(match wrong {
+        _ if !expected => Outcome::Status,
+        Some(wrong) => {
+            slot.because(wrong);
+            Outcome::BodyMismatch
+        }
+        None => Outcome::Ok,
+    })
 }
 
 /// What becomes of a connection after a response: the `new` lane closes it, the `reused` lane keeps it if the server
 /// does.
 async fn release(context: &Context, mut connection: Connection, lane: Lane) {
-    match lane {
-        Lane::New | Lane::Http2 => connection.close(),
-        Lane::Reused => {
-            connection.last_response = Some(context.clock.now());
-            // The protocol may still have to write the rest of a request that was answered early.
-            if connection.sender.ready().await.is_ok() {
-                context.pool.put(connection);
-            }
-        }
+    if lane != Lane::Reused {
+        return connection.close();
+    }
+    connection.last_response = Some(context.clock.now());
+    // The protocol may still have to write the rest of a request that was answered early.
+    if connection.sender.ready().await.is_ok() {
+        context.pool.put(connection);
     }
 }

@@ -1,5 +1,6 @@
-//! One HTTP/1.1 exchange, and what a response says.
+//! One exchange, and what a response says.
 
+mod body;
 mod exchange;
 mod response;
 

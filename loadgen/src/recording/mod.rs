@@ -1,12 +1,14 @@
 //! What becomes of slots and connections: one record each, whatever happens.
 
 mod link;
+mod outbox;
 mod sink;
 mod slot;
 mod stats;
 
-pub(crate) use link::Link;
+pub(crate) use link::{Link, Written};
+pub(crate) use outbox::Outbox;
 pub use sink::RecordSink;
 pub(crate) use slot::Slot;
-pub(crate) use stats::{Counters, Tally};
+pub(crate) use stats::{Counters, Tally, lateness};
 pub use stats::{LatencySnapshot, LoadStats};

@@ -2,22 +2,24 @@
 
 use rollscope_records::{ConnectionRecord, RecordingWriter, RequestRecord};
 
-/// Takes the generator's records. Both methods are called on the generator's thread, between two requests: they must
-/// not wait for anything.
+/// Takes the generator's records. Called on the generator's threads, between two requests: it must not wait for
+/// anything, and counts what it cannot take.
 pub trait RecordSink: Send + Sync {
-    /// A slot that is over.
-    fn request(&self, record: RequestRecord);
+    /// Slots and connections that are over, each in the order in which they ended.
+    fn records(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>);
 
-    /// A connection that is over.
-    fn connection(&self, record: ConnectionRecord);
+    /// Records that it could not take so far.
+    fn lost(&self) -> u64 {
+        0
+    }
 }
 
 impl RecordSink for RecordingWriter {
-    fn request(&self, record: RequestRecord) {
-        Self::request(self, record);
+    fn records(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>) {
+        self.batch(requests, connections);
     }
 
-    fn connection(&self, record: ConnectionRecord) {
-        Self::connection(self, record);
+    fn lost(&self) -> u64 {
+        Self::lost(self)
     }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rollscope_records::{Outcome, Phase, RequestRecord, RunOffset};
 
-use super::Link;
+use super::{Link, Written};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::outcome::Ending;
@@ -18,26 +18,40 @@ pub(crate) struct Slot {
     record: Option<RequestRecord>,
     replayable: bool,
     link: Option<Rc<Link>>,
+    stream: Option<Stream>,
     context: Rc<Context>,
 }
 
+/// What a slot on a shared connection has to itself.
+#[derive(Debug)]
+struct Stream {
+    written: Written,
+    body: u64,
+    received: u64,
+}
+
 impl Slot {
-    /// Slot `seq`, which was due at `scheduled`. It counts as in flight from here on.
+    /// Slot `seq`, which was due at `scheduled`, and has been admitted: it is in flight from here on.
     pub(crate) fn new(
         context: &Rc<Context>,
         seq: u64,
         request: &PreparedRequest,
         scheduled: RunOffset,
     ) -> Self {
-        context.tally.sent();
         let mut record = RequestRecord::scheduled(seq, request.lane, &request.name, scheduled);
         record.close_requested = request.close_requested;
         Self {
             record: Some(record),
             replayable: request.replayable(),
             link: None,
+            stream: None,
             context: Rc::clone(context),
         }
+    }
+
+    /// The number of the slot.
+    pub(crate) fn seq(&self) -> u64 {
+        self.record.as_ref().map_or(0, |r| r.seq)
     }
 
     /// The generator begins with it.
@@ -63,32 +77,41 @@ impl Slot {
         self.update(|r| r.phase = phase);
     }
 
+    /// Why it will fail, in words, where the outcome leaves that open.
+    pub(crate) fn because(&mut self, detail: impl Into<String>) {
+        self.update(|r| r.detail = Some(detail.into()));
+    }
+
     /// The phase it is in.
     pub(crate) fn phase(&self) -> Phase {
         let phase = self.record.as_ref().map_or(Phase::Queue, |r| r.phase);
-        let unwritten = |l: &Rc<Link>| l.facts.borrow().written.is_none();
-        match &self.link {
-            Some(link) if phase == Phase::Head && unwritten(link) => Phase::Send,
-            _ => phase,
+        let written = match (&self.stream, &self.link) {
+            (Some(stream), _) => stream.written.get().is_some(),
+            (None, Some(link)) => link.facts.borrow().written.is_some(),
+            (None, None) => true,
+        };
+        match phase {
+            Phase::Head if !written => Phase::Send,
+            phase => phase,
         }
     }
 
     /// It uses the connection attempt `link`.
     pub(crate) fn on_fresh(&mut self, link: &Rc<Link>) {
         self.link = Some(Rc::clone(link));
-        let connection = link.snapshot();
+        let connection = link.record();
         self.update(|r| {
             r.connection = Some(connection.id);
-            r.peer = connection.peer;
+            r.peer.clone_from(&connection.peer);
             r.ordinal = Some(0);
-            r.reused = false;
+            (r.reused, r.detail) = (false, None);
             (r.connection_age, r.idle, r.local_port) = (None, None, None);
         });
     }
 
     /// The connection that it made stands.
     pub(crate) fn connected(&mut self, link: &Link) {
-        let connection = link.snapshot();
+        let connection = link.record();
         self.update(|r| {
             r.connected = connection.established;
             r.local_port = connection.local_port;
@@ -98,7 +121,7 @@ impl Slot {
     /// It uses a connection of the pool.
     pub(crate) fn on_pooled(&mut self, pooled: &Connection) {
         self.link = Some(Rc::clone(&pooled.link));
-        let connection = pooled.link.snapshot();
+        let connection = pooled.link.record();
         self.update(|r| {
             let since = |t: Option<RunOffset>| Some(r.dispatched?.nanos_since(t?));
             r.connection_age = since(connection.established);
@@ -107,8 +130,46 @@ impl Slot {
             r.ordinal = Some(connection.requests);
             r.reused = connection.requests > 0;
             r.local_port = connection.local_port;
-            r.peer = connection.peer;
+            r.peer.clone_from(&connection.peer);
         });
+    }
+
+    /// It begins a stream on a shared connection, with a body of so many bytes.
+    pub(crate) fn on_shared(&mut self, link: &Rc<Link>, body: u64) {
+        self.link = Some(Rc::clone(link));
+        let (before, written) = link.begin_stream();
+        self.stream = Some(Stream {
+            written,
+            body,
+            received: 0,
+        });
+        let connection = link.record();
+        self.update(|r| {
+            r.connection = Some(connection.id);
+            r.ordinal = Some(before);
+            (r.reused, r.detail) = (before > 0, None);
+            r.local_port = connection.local_port;
+            r.peer.clone_from(&connection.peer);
+            if before > 0 {
+                let since = |t: Option<RunOffset>| Some(r.dispatched?.nanos_since(t?));
+                // A connection that was made while this request waited for it has no age yet.
+                r.connection_age = since(connection.established).map(|age| age.max(0));
+            }
+        });
+    }
+
+    /// It leaves its shared connection, of which it has used nothing.
+    pub(crate) fn leave_shared(&mut self) {
+        if let (Some(_), Some(link)) = (self.stream.take(), &self.link) {
+            link.undo_stream();
+        }
+    }
+
+    /// Bytes of a response's body came on its stream.
+    pub(crate) fn came(&mut self, bytes: usize) {
+        if let Some(stream) = &mut self.stream {
+            stream.received += bytes as u64;
+        }
     }
 
     /// The response's head is complete.
@@ -125,13 +186,8 @@ impl Slot {
         });
     }
 
-    /// The response is complete.
-    pub(crate) fn answered(self, expected: bool) {
-        let outcome = if expected {
-            Outcome::Ok
-        } else {
-            Outcome::Status
-        };
+    /// The response is complete; `outcome` says whether it was as expected.
+    pub(crate) fn answered(self, outcome: Outcome) {
         self.end(Ending {
             outcome,
             phase: Phase::Done,
@@ -150,23 +206,47 @@ impl Slot {
         };
         record.ended = Some(self.context.clock.now());
         (record.outcome, record.phase, record.errno) = (how.outcome, how.phase, how.errno);
-        if let Some(link) = self.link.take() {
-            let facts = *link.facts.borrow();
-            record.written = facts.written;
-            record.bytes_sent = facts.sent;
-            record.bytes_received = facts.received;
-            if facts.sent > 0 {
+        self.account(&mut record);
+        record.maskable = self.is_maskable(&record);
+        self.context.tally.ended(&record);
+        self.context.outbox.request(record);
+    }
+
+    /// Puts down what was written and read, and counts the request on its connection.
+    fn account(&mut self, record: &mut RequestRecord) {
+        let Some(link) = self.link.take() else {
+            return;
+        };
+        if let Some(stream) = self.stream.take() {
+            record.written = stream.written.get();
+            record.bytes_sent = record.written.map_or(0, |_| stream.body);
+            record.bytes_received = stream.received;
+            link.end_stream();
+            if record.written.is_some() {
                 link.count_request();
             }
+            return;
         }
-        // Clients re-send when a connection dies under a request, not when their patience ends.
-        record.maskable = record.outcome.is_failure()
-            && record.outcome != Outcome::DeadlineExceeded
-            && record.reused
-            && self.replayable
-            && record.bytes_received == 0;
-        self.context.tally.ended(&record);
-        self.context.sink.request(record);
+        let facts = *link.facts.borrow();
+        record.written = facts.written;
+        record.bytes_sent = facts.sent;
+        record.bytes_received = facts.received;
+        if facts.sent > 0 {
+            link.count_request();
+        }
+    }
+
+    /// Whether a client that re-sends in silence would have hidden it.
+    fn is_maskable(&self, record: &RequestRecord) -> bool {
+        let unanswered = record.bytes_received == 0 && record.status.is_none();
+        match record.outcome {
+            // The peer says that it has not looked at the request: any client may send it again, whatever its method.
+            Outcome::Goaway | Outcome::RefusedStream => unanswered,
+            // Clients re-send when a connection dies under a request, not when their patience ends.
+            Outcome::DeadlineExceeded => false,
+            outcome if !outcome.is_failure() || outcome.is_connect_failure() => false,
+            _ => record.reused && self.replayable && unanswered,
+        }
     }
 }
 

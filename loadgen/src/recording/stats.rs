@@ -1,6 +1,6 @@
 //! Counts and histograms of a running load.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +10,9 @@ use tokio::sync::Notify;
 
 /// The longest time that the histograms tell apart, microseconds: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
+
+/// The longest lateness that is told apart, microseconds: a minute.
+const LATEST_US: u64 = 60_000_000;
 
 /// How often the quantiles are computed for [`LoadStats`], ns.
 const PUBLISH_EVERY: i64 = 1_000_000_000;
@@ -23,11 +26,11 @@ pub struct LoadStats {
     pub sent: u64,
     /// Complete, expected responses.
     pub ok: u64,
-    /// Everything else that was sent and ended.
+    /// Everything else that was sent and ended by itself.
     pub failed: u64,
     /// Slots over the in-flight cap.
     pub dropped: u64,
-    /// Unfinished when the load was stopped.
+    /// Unfinished when the load was stopped, or given up as the scenario says.
     pub aborted: u64,
     /// Sent and not yet over.
     pub in_flight: u64,
@@ -54,26 +57,39 @@ pub struct LatencySnapshot {
     pub max_us: u64,
 }
 
-/// Counters that other threads read.
-#[derive(Debug, Default)]
+/// Counters of a load, shared by its threads and by whoever watches.
+#[derive(Debug)]
 pub(crate) struct Counters {
     sent: AtomicU64,
+    in_flight: AtomicU64,
     ok: AtomicU64,
     failed: AtomicU64,
     dropped: AtomicU64,
     aborted: AtomicU64,
     idle_closes: AtomicU64,
     max_in_flight: AtomicU64,
-    quantiles: Mutex<LoadStats>,
+    /// What each thread last said of its rate and quantiles.
+    published: Mutex<Vec<LoadStats>>,
 }
 
 impl Counters {
+    /// The counters of a load of so many threads.
+    pub(crate) fn new(threads: usize) -> Self {
+        Self {
+            sent: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
+            ok: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            aborted: AtomicU64::new(0),
+            idle_closes: AtomicU64::new(0),
+            max_in_flight: AtomicU64::new(0),
+            published: Mutex::new(vec![LoadStats::default(); threads]),
+        }
+    }
+
     /// The state now.
     pub(crate) fn snapshot(&self) -> LoadStats {
-        let quantiles = *self
-            .quantiles
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
         // Ends are read before beginnings, so that no difference is ever negative.
         let (ok, failed) = (self.ok.load(Relaxed), self.failed.load(Relaxed));
         let aborted = self.aborted.load(Relaxed);
@@ -88,13 +104,47 @@ impl Counters {
             aborted,
             in_flight: sent.saturating_sub(ok + failed + aborted),
             idle_closes: self.idle_closes.load(Relaxed),
-            ..quantiles
+            ..self.published()
         }
+    }
+
+    /// The threads' rates together, and the worst of their quantiles.
+    fn published(&self) -> LoadStats {
+        let published = self
+            .published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = LoadStats::default();
+        for one in published.iter() {
+            all.achieved_per_second += one.achieved_per_second;
+            all.lateness_p99_us = all.lateness_p99_us.max(one.lateness_p99_us);
+            all.from_scheduled = all.from_scheduled.or_worse(one.from_scheduled);
+            all.from_dispatched = all.from_dispatched.or_worse(one.from_dispatched);
+        }
+        all
+    }
+
+    fn publish(&self, thread: usize, stats: LoadStats) {
+        let mut published = self
+            .published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        published[thread] = stats;
     }
 
     /// The most requests that were in flight at once.
     pub(crate) fn max_in_flight(&self) -> u64 {
         self.max_in_flight.load(Relaxed)
+    }
+}
+
+impl LatencySnapshot {
+    fn or_worse(self, other: Self) -> Self {
+        Self {
+            p50_us: self.p50_us.max(other.p50_us),
+            p99_us: self.p99_us.max(other.p99_us),
+            max_us: self.max_us.max(other.max_us),
+        }
     }
 }
 
@@ -106,11 +156,15 @@ struct Histograms {
     sent_when_published: u64,
 }
 
-/// The generator's own side of the counts: lives on its thread.
+/// One thread's side of the counts.
 pub(crate) struct Tally {
     counters: Arc<Counters>,
+    thread: usize,
     histograms: RefCell<Histograms>,
-    /// Woken when nothing is in flight any more.
+    /// What this thread sent, and what of that is in flight.
+    sent: Cell<u64>,
+    in_flight: Cell<u64>,
+    /// Notified whenever nothing of this thread is in flight any more.
     pub(crate) idle: Notify,
 }
 
@@ -122,13 +176,17 @@ impl std::fmt::Debug for Tally {
     }
 }
 
-fn histogram() -> Histogram<u64> {
-    let bounded = Histogram::new_with_bounds(1, LONGEST_US, 3);
-    bounded.unwrap_or_else(|_| unreachable!("constant, valid bounds"))
+#[expect(
+    clippy::expect_used,
+    reason = "the bounds are constants that a histogram accepts"
+)]
+fn histogram(longest: u64) -> Histogram<u64> {
+    Histogram::new_with_bounds(1, longest, 3).expect("valid bounds")
 }
 
+/// Microseconds of a time in ns; what is before zero is zero.
 fn micros(nanos: i64) -> u64 {
-    u64::try_from(nanos / 1000).unwrap_or(0)
+    u64::try_from(nanos).unwrap_or(0) / 1_000
 }
 
 fn latency(histogram: &Histogram<u64>) -> LatencySnapshot {
@@ -139,40 +197,58 @@ fn latency(histogram: &Histogram<u64>) -> LatencySnapshot {
     }
 }
 
+/// The quantiles of the lateness of all threads.
+pub(crate) fn lateness<'h>(of_threads: impl Iterator<Item = &'h Histogram<u64>>) -> Lateness {
+    let mut all = histogram(LATEST_US);
+    for one in of_threads {
+        // Both have the same bounds, so that every value fits.
+        let _ = all.add(one);
+    }
+    Lateness {
+        p50: all.value_at_quantile(0.5),
+        p99: all.value_at_quantile(0.99),
+        p999: all.value_at_quantile(0.999),
+        max: all.max(),
+    }
+}
+
 impl Tally {
-    /// Nothing has happened yet. `counters` is what other threads see of it.
-    pub(crate) fn new(counters: Arc<Counters>, now: RunOffset) -> Self {
+    /// An empty tally of thread `thread` for `counters`.
+    pub(crate) fn new(counters: Arc<Counters>, thread: usize, now: RunOffset) -> Self {
         Self {
             counters,
+            thread,
             histograms: RefCell::new(Histograms {
-                lateness: histogram(),
-                from_scheduled: histogram(),
-                from_dispatched: histogram(),
+                lateness: histogram(LATEST_US),
+                from_scheduled: histogram(LONGEST_US),
+                from_dispatched: histogram(LONGEST_US),
                 published: now,
                 sent_when_published: 0,
             }),
+            sent: Cell::new(0),
+            in_flight: Cell::new(0),
             idle: Notify::new(),
         }
     }
 
-    /// Requests in flight.
-    pub(crate) fn in_flight(&self) -> u64 {
-        let c = &self.counters;
-        let ended = c.ok.load(Relaxed) + c.failed.load(Relaxed) + c.aborted.load(Relaxed);
-        c.sent.load(Relaxed) - ended
+    /// Whether something of this thread is in flight.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.in_flight.get() > 0
     }
 
-    /// A slot is being sent.
-    pub(crate) fn sent(&self) {
+    /// A slot is to be sent, if no more than `cap` requests are in flight then. Otherwise it is dropped.
+    pub(crate) fn admit(&self, cap: u64) -> bool {
+        let in_flight = self.counters.in_flight.fetch_add(1, Relaxed) + 1;
+        if in_flight > cap {
+            self.counters.in_flight.fetch_sub(1, Relaxed);
+            self.counters.dropped.fetch_add(1, Relaxed);
+            return false;
+        }
         self.counters.sent.fetch_add(1, Relaxed);
-        self.counters
-            .max_in_flight
-            .fetch_max(self.in_flight(), Relaxed);
-    }
-
-    /// A slot was over the cap.
-    pub(crate) fn dropped(&self) {
-        self.counters.dropped.fetch_add(1, Relaxed);
+        self.counters.max_in_flight.fetch_max(in_flight, Relaxed);
+        self.sent.set(self.sent.get() + 1);
+        self.in_flight.set(self.in_flight.get() + 1);
+        true
     }
 
     /// A slot was dispatched this long (ns) after it was due.
@@ -185,14 +261,16 @@ impl Tally {
     pub(crate) fn ended(&self, record: &RequestRecord) {
         let counter = match record.outcome {
             Outcome::Ok => &self.counters.ok,
-            Outcome::Aborted => &self.counters.aborted,
+            outcome if outcome.is_own_doing() => &self.counters.aborted,
             _ => &self.counters.failed,
         };
         counter.fetch_add(1, Relaxed);
+        self.counters.in_flight.fetch_sub(1, Relaxed);
+        self.in_flight.set(self.in_flight.get() - 1);
         if matches!(record.outcome, Outcome::Ok | Outcome::Status) {
             self.answered(record);
         }
-        if self.in_flight() == 0 {
+        if !self.is_busy() {
             self.idle.notify_waiters();
         }
     }
@@ -222,32 +300,21 @@ impl Tally {
         if elapsed < PUBLISH_EVERY {
             return;
         }
-        let sent = self.counters.sent.load(Relaxed);
+        let sent = self.sent.get();
         let since = sent - histograms.sent_when_published;
         (histograms.published, histograms.sent_when_published) = (now, sent);
-        let quantiles = LoadStats {
+        let stats = LoadStats {
             achieved_per_second: since as f64 * 1e9 / elapsed as f64,
             lateness_p99_us: histograms.lateness.value_at_quantile(0.99),
             from_scheduled: latency(&histograms.from_scheduled),
             from_dispatched: latency(&histograms.from_dispatched),
             ..LoadStats::default()
         };
-        *self
-            .counters
-            .quantiles
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = quantiles;
+        self.counters.publish(self.thread, stats);
     }
 
-    /// The lateness of all dispatches.
-    pub(crate) fn lateness(&self) -> Lateness {
-        let histograms = self.histograms.borrow();
-        let at = |quantile: f64| histograms.lateness.value_at_quantile(quantile);
-        Lateness {
-            p50: at(0.5),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: histograms.lateness.max(),
-        }
+    /// The lateness of all dispatches of this thread, microseconds.
+    pub(crate) fn lateness(&self) -> Histogram<u64> {
+        self.histograms.borrow().lateness.clone()
     }
 }

@@ -7,7 +7,7 @@ use rollscope_loadgen::{Dialer, Direct, LoadConfig, LoadStats, RecordSink, Runni
 use rollscope_records::{
     ConnectionRecord, GeneratorRecord, Lane, Outcome, RequestRecord, RunClock,
 };
-use rollscope_scenarios::{Load, RequestSpec, StatusRange};
+use rollscope_scenarios::{Load, Rate, RequestSpec};
 
 use crate::server::Server;
 
@@ -19,12 +19,9 @@ pub(crate) struct Sink {
 }
 
 impl RecordSink for Sink {
-    fn request(&self, record: RequestRecord) {
-        self.requests.lock().unwrap().push(record);
-    }
-
-    fn connection(&self, record: ConnectionRecord) {
-        self.connections.lock().unwrap().push(record);
+    fn records(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>) {
+        self.requests.lock().unwrap().extend(requests);
+        self.connections.lock().unwrap().extend(connections);
     }
 }
 
@@ -76,25 +73,16 @@ impl Run {
 /// `GET /` with a deadline of 5 s.
 pub(crate) fn get(lane: Lane) -> RequestSpec {
     RequestSpec {
-        name: "root".to_owned(),
-        method: "GET".to_owned(),
-        path: "/".to_owned(),
-        weight: 1,
-        headers: Vec::new(),
-        body: None,
-        deadline: Duration::from_secs(5),
-        expect: vec![StatusRange { from: 200, to: 299 }],
         connections: lane,
+        ..RequestSpec::new("root", "GET", "/")
     }
 }
 
 pub(crate) fn load(rate_per_second: f64, requests: Vec<RequestSpec>) -> Load {
     Load {
-        base_url: None,
-        rate_per_second,
         max_in_flight: 100,
         pod_header: Some("x-pod-name".to_owned()),
-        requests,
+        ..Load::new(Rate::Constant(rate_per_second), requests)
     }
 }
 

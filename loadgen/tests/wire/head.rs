@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rollscope_records::{ClosedBy, Lane, Outcome, Phase};
-use rollscope_scenarios::{HeaderSource, StatusRange};
+use rollscope_scenarios::{BodySource, HeaderSource, StatusRange};
 
 use crate::harness::{get, one, run};
 use crate::server::{OK, Server};
@@ -30,7 +30,7 @@ fn a_whole_response_fills_every_field() {
     });
     let mut spec = get(Lane::New);
     spec.method = "POST".to_owned();
-    spec.body = Some("hello".to_owned());
+    spec.body = Some(BodySource::Inline("hello".to_owned()));
     let (request, connection) = one(&server, spec);
     assert_eq!((request.outcome, request.phase), (Outcome::Ok, Phase::Done));
     let times = [
@@ -189,7 +189,7 @@ fn a_server_that_does_not_read_is_a_deadline_exceeded_in_send() {
     });
     let mut spec = get(Lane::New);
     spec.method = "POST".to_owned();
-    spec.body = Some("x".repeat(16 << 20));
+    spec.body = Some(BodySource::Inline("x".repeat(16 << 20)));
     spec.deadline = Duration::from_millis(300);
     let running = crate::harness::start(
         &server.url(),
@@ -217,7 +217,7 @@ fn rst_while_the_request_is_written_is_write_failed() {
     });
     let mut spec = get(Lane::New);
     spec.method = "POST".to_owned();
-    spec.body = Some("x".repeat(16 << 20));
+    spec.body = Some(BodySource::Inline("x".repeat(16 << 20)));
     let (request, connection) = one_unseen(&server, spec);
     assert_eq!(request.phase, Phase::Send);
     assert_eq!(request.errno, Some(ECONNRESET));

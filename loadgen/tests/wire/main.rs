@@ -2,9 +2,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod body;
+mod client;
 mod connect;
+mod frames;
 mod harness;
 mod head;
+mod http2;
 mod load;
+mod pacing;
 mod reuse;
 mod server;
+mod tls;

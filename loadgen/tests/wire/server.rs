@@ -1,7 +1,7 @@
 //! A raw TCP server that does exactly what a test says, and counts what it reads.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -37,7 +37,12 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server that treats each connection, in a thread of its own, as `behave` says.
     pub(crate) fn start(behave: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        Self::start_on(Ipv4Addr::LOCALHOST.into(), behave)
+    }
+
+    /// As [`start`](Self::start), on another address of this machine.
+    pub(crate) fn start_on(ip: IpAddr, behave: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind((ip, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
         let (accepted, stop) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
@@ -159,6 +164,17 @@ impl Peer {
         Some(head)
     }
 
+    /// Notes a request that was read in another way.
+    pub(crate) fn saw(&mut self, head: String) {
+        self.seen.lock().unwrap().push(Seen {
+            port: self.port,
+            ordinal: self.requests,
+            bytes: head.len() as u64,
+            head,
+        });
+        self.requests += 1;
+    }
+
     fn read_byte(&mut self) -> Option<u8> {
         let mut byte = [0];
         match self.stream().read(&mut byte) {
@@ -171,6 +187,12 @@ impl Peer {
 
     pub(crate) fn write(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.stream().write_all(bytes.as_ref());
+    }
+
+    /// Leaves everything unread for a while, then reads it all, answers nothing, and counts what it read.
+    pub(crate) fn pause(&mut self, pause: Duration) {
+        std::thread::sleep(pause);
+        while self.read_request().is_some() {}
     }
 
     /// Sends FIN, and waits for the client's end.

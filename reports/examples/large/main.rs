@@ -114,6 +114,7 @@ fn made_up(size: &Size) -> (Analysis, Recording) {
             started_at: "2026-11-30T11:20:07.018Z".to_owned(),
             duration_ms: MsLength(size.length()),
             rate_per_second: RATE as f64,
+            rate_shape: None,
             max_failed: 0,
         },
         requests: RequestCounts {

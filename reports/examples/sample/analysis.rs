@@ -49,6 +49,7 @@ pub(crate) fn analysis(recording: &Recording) -> Analysis {
             started_at: "2026-11-30T11:20:07.018Z".to_owned(),
             duration_ms: MsLength(load_end(recording).0.nanos() + 900_000_000),
             rate_per_second: 200.0,
+            rate_shape: None,
             max_failed: 0,
         },
         latency_ms: latency(recording),

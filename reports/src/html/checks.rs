@@ -67,7 +67,7 @@ pub(super) fn trust(a: &Analysis, recording: &Recording) -> Markup {
     html! {
         section #trust aria-labelledby="trust-title" {
             h2 #trust-title { "How far to trust this run" }
-            h3 { "Load generator" } (generator(a.generator.as_ref()))
+            h3 { "Load generator" } (generator(a.generator.as_ref(), a.run.rate_shape.as_deref()))
             h3 { "Clocks" } (clocks(&a.clocks))
             h3 { "Gaps in the observation" } (gaps(&a.gaps))
             h3 { "Notes" }
@@ -80,7 +80,7 @@ pub(super) fn trust(a: &Analysis, recording: &Recording) -> Markup {
     }
 }
 
-fn generator(record: Option<&GeneratorRecord>) -> Markup {
+fn generator(record: Option<&GeneratorRecord>, rate_shape: Option<&str>) -> Markup {
     let micros = |us: u64| millis(us as f64 / 1e3);
     let Some(g) = record else {
         return html! { p.warn { "It left no account of itself: it ended before it could." } };
@@ -94,6 +94,7 @@ fn generator(record: Option<&GeneratorRecord>) -> Markup {
     html! {
         dl.facts {
             div { dt { "Slots" } dd { (count(g.planned)) " planned, " (count(g.sent)) " sent, " (count(g.dropped)) " dropped" } }
+            @if let Some(shape) = rate_shape { div { dt { "Rate" } dd { (foreign(shape)) } } }
             div { dt { "Behind the schedule" } dd { @if g.lateness_us.max == 0 { "not recorded" } @else { "p50 " (micros(g.lateness_us.p50)) ", p99 " (micros(g.lateness_us.p99)) ", p99.9 " (micros(g.lateness_us.p999)) ", max " (micros(g.lateness_us.max)) } } }
             @if let Some(tolerance) = g.tolerance_us {
                 div { dt { "Tolerance" } dd { @if tolerance == 0 { "none: every slot was woken for exactly" } @else { (micros(tolerance)) ": slots due within it went together" } } }

@@ -57,6 +57,7 @@ pub(super) fn analysis_of(pods: &[&str], bursts: &[(u64, &[&str])]) -> Analysis 
             started_at: String::new(),
             duration_ms: MsLength(0),
             rate_per_second: 100.0,
+            rate_shape: None,
             max_failed: 0,
         },
         requests: RequestCounts::default(),

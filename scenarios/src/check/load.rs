@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use super::Checker;
+use super::connections;
 use super::field::{Field, describe, shown};
+use super::rate::{limits, pacing, rate};
 use super::request::request;
 use super::scenario::TargetKind;
 use super::section::Section;
 use crate::keys::Shape;
-use crate::model::{Load, RequestSpec};
+use crate::model::{Arrivals, Load, RequestSpec};
 use crate::tree::Value;
 use crate::{units, words};
 
@@ -19,18 +21,49 @@ pub(super) fn load(
     checker: &mut Checker<'_>,
 ) -> Option<Load> {
     let base_url = base_url(section, target, checker);
-    let rate_per_second = section.parsed("rate", checker, units::rate);
+    let rate = rate(section, checker);
+    let arrivals = section.choice("arrivals", checker);
+    let seed = section.whole("seed", checker);
+    let pacing = pacing(section, checker);
+    let limits = limits(section, checker);
     let max_in_flight = section.whole("max_in_flight", checker);
-    let deadline = deadline(section, checker);
+    let patience = Patience {
+        deadline: deadline(section, checker),
+        abort_after: section.duration("abort_after", checker),
+    };
     let pod_header = pod_header(section, checker);
-    let requests = requests(section, deadline, checker);
+    let pool = connections::pool(section, checker);
+    let resolve = connections::resolve(section, checker);
+    let tls = connections::tls(section, base_url.as_ref(), checker);
+    let requests = requests(section, patience, checker);
     Some(Load {
         base_url: base_url?,
-        rate_per_second: rate_per_second?,
+        rate: rate?,
+        arrivals: match arrivals? {
+            "poisson" => Arrivals::Poisson,
+            _ => Arrivals::Even,
+        },
+        seed: seed?,
+        pacing: pacing?,
+        limits: limits?,
         max_in_flight: usize::try_from(max_in_flight?).ok()?,
         pod_header: pod_header?,
+        pool: pool?,
+        resolve: resolve?,
+        tls: tls?,
         requests: requests?,
     })
+}
+
+/// How long the load's requests wait, unless they say otherwise; the outer `None` is a problem.
+#[derive(Clone, Copy)]
+#[expect(
+    clippy::option_option,
+    reason = "a problem and an absent value are different"
+)]
+pub(super) struct Patience {
+    pub(super) deadline: Option<Duration>,
+    pub(super) abort_after: Option<Option<Duration>>,
 }
 
 /// A deadline longer than nothing.
@@ -101,7 +134,7 @@ fn pod_header(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Option
 
 fn requests(
     section: &Section<'_>,
-    deadline: Option<Duration>,
+    patience: Patience,
     checker: &mut Checker<'_>,
 ) -> Option<Vec<RequestSpec>> {
     let sections = section.sections("requests", checker)?;
@@ -112,7 +145,7 @@ fn requests(
             requests.push(None);
             continue;
         };
-        requests.push(request(&section, deadline, checker));
+        requests.push(request(&section, patience, checker));
         if let Some(field) = section.get("name")
             && let Value::Text(name) = &field.node.value
         {

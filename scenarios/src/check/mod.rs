@@ -1,8 +1,10 @@
 //! From the tree of a YAML text to a checked scenario. Every check goes on after a problem.
 
+mod connections;
 mod field;
 mod gate;
 mod load;
+mod rate;
 mod request;
 mod scenario;
 mod section;

@@ -1,26 +1,27 @@
 //! `load.requests[]`: one kind of request.
 
-use std::time::Duration;
+use std::path::PathBuf;
 
 use rollscope_records::Lane;
 
 use super::Checker;
 use super::field::{Field, entries_of, shown, text};
-use super::load::{deadline as own_deadline, header_value_found};
+use super::load::{Patience, deadline as own_deadline, header_value_found};
 use super::section::Section;
 use crate::keys::Shape;
-use crate::model::{HeaderSource, RequestSpec, StatusRange};
+use crate::model::{BodyCheck, BodySource, HeaderSource, RequestSpec, StatusRange};
 use crate::tables::{HEADER, METHODS};
+use crate::template::Template;
 use crate::tree::Value;
 use crate::{units, words};
 
 /// Headers that the load generator writes itself.
 const OWN_HEADERS: &[&str] = &["content-length", "transfer-encoding"];
 
-/// The request in `section`; `deadline` is the load's.
+/// The request in `section`; `patience` is the load's.
 pub(super) fn request(
     section: &Section<'_>,
-    deadline: Option<Duration>,
+    patience: Patience,
     checker: &mut Checker<'_>,
 ) -> Option<RequestSpec> {
     let name = section.parsed("name", checker, |t| {
@@ -34,11 +35,16 @@ pub(super) fn request(
     let weight = section.whole("weight", checker);
     let connections = section.choice("connections", checker);
     let expect = expect(section, checker);
+    let expect_body = expect_body(section, checker);
     let headers = headers(section, checker);
     let body = body(section, checker);
     let deadline = match section.get("deadline") {
         Some(_) => own_deadline(section, checker),
-        None => deadline,
+        None => patience.deadline,
+    };
+    let abort_after = match section.get("abort_after") {
+        Some(_) => section.duration("abort_after", checker),
+        None => patience.abort_after,
     };
     let (method, path) = method_and_path?;
     Some(RequestSpec {
@@ -49,11 +55,13 @@ pub(super) fn request(
         headers: headers?,
         body: body?,
         deadline: deadline?,
+        abort_after: abort_after?,
         expect: expect?,
-        connections: if connections? == "new" {
-            Lane::New
-        } else {
-            Lane::Reused
+        expect_body: expect_body?,
+        connections: match connections? {
+            "new" => Lane::New,
+            "http2" => Lane::Http2,
+            _ => Lane::Reused,
         },
     })
 }
@@ -139,7 +147,9 @@ fn header_source(value: &Field<'_>, checker: &mut Checker<'_>) -> Option<HeaderS
     match &value.node.value {
         Value::Map(_) => {
             let section = Section::open(value, &HEADER, checker)?;
-            let variable = section.get("env")?;
+            let Some(variable) = section.get("env") else {
+                return header_file(&section, checker);
+            };
             let expected = "the name of an environment variable such as `TOKEN`";
             text(&variable, checker, expected, |t| {
                 words::is_variable(t).then(|| HeaderSource::Env(t.to_owned()))
@@ -150,13 +160,53 @@ fn header_source(value: &Field<'_>, checker: &mut Checker<'_>) -> Option<HeaderS
         }
         _ => {
             let found = header_value_found(value)?;
-            checker.problem(
-                value.at,
-                &value.path,
-                found,
-                "text on one line, or `{ env: VARIABLE }`",
-                None,
-            );
+            let expected = "text on one line, `{ env: VARIABLE }` or `{ file: PATH }`";
+            checker.problem(value.at, &value.path, found, expected, None);
+            None
+        }
+    }
+}
+
+/// A secret's file need not be there where a scenario is only checked, as little as a variable.
+fn header_file(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<HeaderSource> {
+    let path = section.parsed("file", checker, |t| {
+        (!t.is_empty()).then(|| PathBuf::from(t))
+    })?;
+    Some(HeaderSource::File(checker.base_dir.join(path)))
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "a problem and an absent value are different"
+)]
+fn body(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Option<BodySource>> {
+    let Some(field) = section.get("body") else {
+        return Some(None);
+    };
+    if let Value::Text(_) = field.node.value {
+        checker.problem(field.at, &field.path, "text", "`{ inline: 'text' }`", None);
+        return None;
+    }
+    let body = section.section("body", checker)?;
+    let (source, field) = body.first(&["inline", "file", "template"])?;
+    if source == "file" {
+        return Some(body.file("file", checker)?.map(BodySource::File));
+    }
+    // What is in a body is never shown: it may hold secrets.
+    let Value::Text(text) = &field.node.value else {
+        checker.unexpected(&field, "text (in quotes)", None);
+        return None;
+    };
+    if source == "inline" {
+        return Some(Some(BodySource::Inline(text.clone())));
+    }
+    match Template::parse(text) {
+        Ok(template) => Some(Some(BodySource::Template(template))),
+        Err(placeholder) => {
+            let found = format!("the placeholder `{}`", shown(&placeholder));
+            let expected =
+                "`{{seq}}`, `{{uuid}}`, `{{random}}`, `{{random:1..100}}` or `{{env:NAME}}`";
+            checker.problem(field.at, &field.path, found, expected, None);
             None
         }
     }
@@ -166,18 +216,50 @@ fn header_source(value: &Field<'_>, checker: &mut Checker<'_>) -> Option<HeaderS
     clippy::option_option,
     reason = "a problem and an absent value are different"
 )]
-fn body(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Option<String>> {
-    let Some(field) = section.get("body") else {
+fn expect_body(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Option<BodyCheck>> {
+    if section.get("expect_body").is_none() {
         return Some(None);
+    }
+    let check = section.section("expect_body", checker)?;
+    let own = |t: &str| Some(t.to_owned()).filter(|t| !t.is_empty());
+    let contains = match check.get("contains") {
+        Some(_) => check.parsed("contains", checker, own).map(Some),
+        None => Some(None),
     };
-    if let Value::Text(_) = field.node.value {
-        checker.problem(field.at, &field.path, "text", "`{ inline: 'text' }`", None);
+    let pointer = |t: &str| (t.is_empty() || t.starts_with('/')).then(|| t.to_owned());
+    let json_pointer = match check.get("json_pointer") {
+        Some(_) => check.parsed("json_pointer", checker, pointer).map(Some),
+        None => Some(None),
+    };
+    let equals = match check.get("equals") {
+        Some(field) => scalar(&field, checker).map(Some),
+        None => Some(None),
+    };
+    if check.first(&["contains", "json_pointer"]).is_none() {
+        let expected = "`contains` or `json_pointer`";
+        checker.problem(check.at, &check.path, "nothing to check", expected, None);
         return None;
     }
-    let inline = section.section("body", checker)?.get("inline")?;
-    if let Value::Text(text) = &inline.node.value {
-        return Some(Some(text.clone()));
+    if let (Some(field), None) = (check.get("equals"), check.get("json_pointer")) {
+        let expected = "`json_pointer` beside it";
+        checker.problem(field.key_at, &field.path, "`equals` alone", expected, None);
+        return None;
     }
-    checker.unexpected(&inline, "text (in quotes)", None);
-    None
+    Some(Some(BodyCheck {
+        contains: contains?,
+        json_pointer: json_pointer?,
+        equals: equals?,
+    }))
+}
+
+fn scalar(field: &Field<'_>, checker: &mut Checker<'_>) -> Option<String> {
+    match &field.node.value {
+        Value::Text(text) | Value::Number(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Null => Some("null".to_owned()),
+        _ => {
+            checker.unexpected(field, &Shape::Scalar.expected(), None);
+            None
+        }
+    }
 }

@@ -1,11 +1,14 @@
 //! Reading the keys of one mapping, with a problem for each that is not as its table says.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use super::field::{Checker, Field, field_of, items_of, shown, text};
 use crate::keys::{Key, Shape, Table, one_of};
 use crate::problem::Position;
 use crate::tables::TABLES;
 use crate::tree::{Entry, Value};
-use crate::words;
+use crate::{units, words};
 
 /// A mapping whose keys are those of `table`.
 #[derive(Debug)]
@@ -121,6 +124,16 @@ impl<'a> Section<'a> {
         found.unwrap_or(&self.table.keys[0])
     }
 
+    /// What the value of `key` looks like.
+    pub(crate) fn shape(&self, key: &str) -> &'static Shape {
+        &self.spec(key).shape
+    }
+
+    /// What is expected as the value of `key`, in words.
+    pub(crate) fn expected(&self, key: &str) -> String {
+        self.shape(key).expected()
+    }
+
     /// The path of `key` in this section.
     pub(crate) fn path_of(&self, key: &str) -> String {
         match self.path.as_str() {
@@ -212,6 +225,58 @@ impl<'a> Section<'a> {
             Some(field) => text(&field, checker, &spec.shape.expected(), read),
             None => spec.default.and_then(read),
         }
+    }
+
+    /// Whether `key` is on, or its default.
+    pub(crate) fn flag(&self, key: &str, checker: &mut Checker<'_>) -> Option<bool> {
+        let spec = self.spec(key);
+        let Some(field) = self.get(key) else {
+            return spec.default.map(|d| d == "true");
+        };
+        if let Value::Bool(value) = field.node.value {
+            return Some(value);
+        }
+        checker.unexpected(&field, &spec.shape.expected(), None);
+        None
+    }
+
+    /// The file under `key`, resolved against the scenario's folder: inner `None` where the key is not written. It must
+    /// be there.
+    #[expect(
+        clippy::option_option,
+        reason = "a problem and an absent value are different"
+    )]
+    pub(crate) fn file(&self, key: &str, checker: &mut Checker<'_>) -> Option<Option<PathBuf>> {
+        let Some(field) = self.get(key) else {
+            return Some(None);
+        };
+        let path = self.parsed(key, checker, |t| (!t.is_empty()).then(|| PathBuf::from(t)))?;
+        let path = checker.base_dir.join(path);
+        let found = match std::fs::metadata(&path) {
+            Ok(meta) if !meta.is_dir() => return Some(Some(path)),
+            Ok(_) => format!("the directory `{}`", path.display()),
+            Err(error) => format!("`{}`, which cannot be read ({error})", path.display()),
+        };
+        let expected = self.spec(key).shape.expected();
+        checker.problem(field.at, &field.path, found, expected, None);
+        None
+    }
+
+    /// The duration over 0 under `key`: inner `None` where the key is not written.
+    #[expect(
+        clippy::option_option,
+        reason = "a problem and an absent value are different"
+    )]
+    pub(crate) fn duration(
+        &self,
+        key: &str,
+        checker: &mut Checker<'_>,
+    ) -> Option<Option<Duration>> {
+        if self.get(key).is_none() {
+            return Some(None);
+        }
+        let over_zero = |t: &str| units::duration(t).filter(|d| !d.is_zero());
+        self.parsed(key, checker, over_zero).map(Some)
     }
 
     /// The whole number under `key` or its default, within the bounds of its table.
