@@ -23,7 +23,8 @@ pub(super) fn last_known(
     let later = traffic.failures.partition_point(|f| f.at <= known);
     let doubtful = traffic.failures[later..]
         .iter()
-        .any(|f| f.kind == Kind::Refused && f.suspects.len() > 1 && f.suspects.contains(&ix));
+        .filter(|f| f.kind == Kind::Refused)
+        .any(|f| f.suspects.is_empty() || (f.suspects.len() > 1 && f.suspects.contains(&ix)));
     (!doubtful).then_some(known)
 }
 

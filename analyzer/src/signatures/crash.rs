@@ -4,10 +4,11 @@ use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature, container_end, facts};
 use crate::advice;
 use crate::analysis::Advice;
-use crate::context::Context;
+use crate::context::{Context, general};
 use crate::drain::EndedAt;
 use crate::timeline::{ContainerEnd, PodIx, Voice};
 use crate::traffic::Kind;
+use crate::words::span;
 
 const NAME: &str = "crash";
 
@@ -17,6 +18,9 @@ pub(super) const SIGNATURE: Signature = Signature {
     summary,
     advice,
 };
+
+/// An end is told of within this time, ns: 0.13-0.37 s, 0.65 s on a busy node.
+const TOLD_WITHIN: i64 = 1300 * facts::MS;
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     let draining = facts::best(case, |p| in_its_termination(case, p, cx));
@@ -43,7 +47,86 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     })
     .into_iter()
     .chain(draining)
+    .chain(untold(case, cx))
     .collect()
+}
+
+/// An end that came too late to be told of: connections died moments before the observation ended, and containers of
+/// the workload had ended by themselves before.
+fn untold(case: &Case<'_>, cx: &Context<'_>) -> Option<Hypothesis> {
+    let until = cx.timeline.until?;
+    let last = case.last(cx);
+    let leaving = |p: &PodIx| cx.pod(*p).deletion.is_some();
+    let at_once = case
+        .requests(cx)
+        .zip(case.failures(cx))
+        .all(|(r, f)| super::keepalive_race::broke_at_once(r, f));
+    if case.kind != Kind::Cut
+        || until.nanos_since(last) > TOLD_WITHIN
+        || case.suspects.iter().any(leaving)
+        || at_once
+    {
+        return None;
+    }
+    let at_the_end = general(
+        "at_the_end_of_the_observation",
+        Some(last),
+        format!(
+            "cut {} before the observation ended: an end of their container would not have been told of any more",
+            span(until.nanos_since(last))
+        ),
+    );
+    Some(
+        Hypothesis::of(NAME, None)
+            .require(0.5, Check::Yes(at_the_end))
+            .weigh(2.5, 0.0, ended_so_before(None, cx))
+            .weigh(3.5, 0.0, said_now(case, cx)),
+    )
+}
+
+/// Some log tells at the moment of the failures of an error that ends its process.
+fn said_now(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let from = case.last(cx).plus_nanos(-facts::SECOND);
+    let said = cx.timeline.indices().find_map(|ix| {
+        let mut lines = cx.logs.pod(ix)?.since(from);
+        let line = lines.find(|l| l.voice == Voice::Crashed)?;
+        Some((ix, line))
+    });
+    match said {
+        Some((ix, line)) => Check::Yes(cx.fact(
+            "crash_line",
+            ix,
+            Some(rollscope_records::Interval::at(line.at)),
+            format!("its log says: {}", line.text),
+        )),
+        None => Check::No(String::new()),
+    }
+}
+
+/// A container of the workload ended by itself (with that code) without a deletion.
+fn ended_so_before(code: Option<i64>, cx: &Context<'_>) -> Check {
+    let by_itself = |ix: PodIx, e: &ContainerEnd| {
+        code.is_none_or(|code| e.code == code)
+            && !e.oom()
+            && container_end::before_deletion(ix, e, cx)
+            && container_end::killing_event(ix, e, cx).is_none()
+    };
+    let ended = cx.timeline.indices().find_map(|ix| {
+        let end = cx.pod(ix).ends().find(|e| by_itself(ix, e))?;
+        Some((ix, end))
+    });
+    match ended {
+        Some((ix, end)) => Check::Yes(cx.fact(
+            "ends_so_without_a_deletion",
+            ix,
+            Some(end.at),
+            format!(
+                "its container ended with {}, and no deletion had asked for it: others will end for the same reason",
+                end.words()
+            ),
+        )),
+        None => Check::No(String::new()),
+    }
 }
 
 /// An error of its own ended it while it drained, or before its signal came.
@@ -84,7 +167,7 @@ fn in_its_termination(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Option<H
             .require(1.0, Check::Yes(code))
             .weigh(3.0, 0.0, before_its_signal)
             .weigh(4.0, 0.0, said_why(pod, cx))
-            .weigh(2.0, 0.0, sibling_crashed(pod, end.code, cx))
+            .weigh(2.0, 0.0, ended_so_before(Some(end.code), cx))
             .forbid(super::app_deadline::said_forced(pod, cx)),
     )
 }
@@ -116,33 +199,6 @@ pub(super) fn said_why(pod: PodIx, cx: &Context<'_>) -> Check {
             pod,
             Some(rollscope_records::Interval::at(l.at)),
             format!("its log says: {}", l.text),
-        )),
-        None => Check::No(String::new()),
-    }
-}
-
-/// A container of the workload ended in the same way without a deletion.
-fn sibling_crashed(pod: PodIx, code: i64, cx: &Context<'_>) -> Check {
-    let crashed = cx.timeline.indices().find_map(|ix| {
-        let mut ends = cx.pod(ix).ends();
-        let end = ends.find(|e| {
-            e.code == code
-                && !e.oom()
-                && container_end::before_deletion(ix, e, cx)
-                && container_end::killing_event(ix, e, cx).is_none()
-        })?;
-        Some((ix, end))
-    });
-    match crashed {
-        Some((ix, end)) => Check::Yes(cx.fact(
-            "ends_so_without_a_deletion",
-            ix,
-            Some(end.at),
-            format!(
-                "its container ended with {} too, and no deletion had asked for it: {} will have ended for the same reason",
-                end.words(),
-                cx.pod(pod).name
-            ),
         )),
         None => Check::No(String::new()),
     }

@@ -279,7 +279,9 @@ fn closed_early(pod: PodIx, cx: &Context<'_>) -> Check {
     let (Some(drain), p) = (cx.drain(pod), cx.pod(pod)) else {
         return Check::No("no termination".to_owned());
     };
-    if let (EndedAt::Before, Some(end), Some(d)) = (drain.ended, &p.end, &p.deletion) {
+    if let (Some(end), Some(d)) = (&p.end, &p.deletion)
+        && (drain.ended == EndedAt::Before || end.code != 137)
+    {
         return Check::Yes(cx.fact(
             "ended_early",
             pod,

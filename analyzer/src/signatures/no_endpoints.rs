@@ -133,8 +133,11 @@ pub(super) fn empty_of_late(case: &Case<'_>, cx: &Context<'_>) -> Check {
     )
 }
 
-/// Nothing that was sent on a new connection has been answered since a time at which no endpoint was ready.
-fn still_out(case: &Case<'_>, cx: &Context<'_>) -> Check {
+/// The last new connection before the case that was answered, where none was during it.
+pub(super) fn last_answer_before(
+    case: &Case<'_>,
+    cx: &Context<'_>,
+) -> Option<rollscope_records::RunOffset> {
     let (first, last) = (case.first(cx), case.last(cx));
     let requests = &cx.traffic.requests;
     let answered = requests
@@ -142,7 +145,13 @@ fn still_out(case: &Case<'_>, cx: &Context<'_>) -> Check {
         .rev()
         .find(|r| (!r.reused || !cx.traffic.pinned) && !r.outcome.is_failure())
         .map(|r| r.dispatched.unwrap_or(r.scheduled));
-    let out_since = answered.filter(|a| *a < first);
+    answered.filter(|a| *a < first)
+}
+
+/// Nothing that was sent on a new connection has been answered since a time at which no endpoint was ready.
+fn still_out(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let first = case.first(cx);
+    let out_since = last_answer_before(case, cx);
     let empty = out_since.and_then(|a| cx.timeline.fewest_ready(a, first));
     match out_since {
         Some(at) if empty == Some(0) => Check::Yes(general(

@@ -42,12 +42,13 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .weigh(1.0, 0.0, no_probe(p, cx))
                 .weigh(2.5, 0.0, listens_after(case, p, cx))
                 .weigh(1.5, 0.0, refused_alone(case, p, cx))
-                .weigh(2.5, 0.0, refused_at_first(case, cx))
+                .weigh(4.0, 0.0, refused_at_first(case, cx))
                 .weigh(2.5, 0.0, always_beside_a_new_pod(case, p, cx))
                 .forbid(answered_so_before(case, cx))
                 .forbid(proved_listening(case, p, cx))
-                .oppose(1.0, old_pod_leaving(case, p, cx))
-                .oppose(1.0, old_pod_ended(case, p, cx)),
+                .oppose(2.0, out_before_it_was_ready(case, p, cx))
+                .oppose(0.5, old_pod_leaving(case, p, cx))
+                .oppose(0.5, old_pod_ended(case, p, cx)),
         )
     })
     .into_iter()
@@ -129,6 +130,10 @@ fn answers_after(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let last = case.last(cx);
     let after = cx.traffic.pod(pod).and_then(|t| t.new_after(last));
     match after {
+        // Where nothing else was answered meanwhile, whatever ends the refusals is answered by a new pod.
+        Some(_) if case.kind == Kind::Refused && !others_answered(case, cx) => {
+            Check::No(String::new())
+        }
         Some(at) if at.nanos_since(last) < 10 * SECOND => Check::Yes(cx.fact(
             "answers_after",
             pod,
@@ -181,12 +186,8 @@ fn always_beside_a_new_pod(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Che
     };
     let n = refused().count();
     // Where nothing else was answered meanwhile, no pod could have shown that it listened.
-    let others = cx.traffic.requests.iter().any(|r| {
-        (!r.reused || !cx.traffic.pinned)
-            && !r.outcome.is_failure()
-            && (case.first(cx)..case.last(cx)).contains(&r.dispatched.unwrap_or(r.scheduled))
-    });
-    let beside = others && refused().all(|f| f.suspects.iter().any(|p| starts(cx.pod(*p), f.at)));
+    let beside = others_answered(case, cx)
+        && refused().all(|f| f.suspects.iter().any(|p| starts(cx.pod(*p), f.at)));
     Check::when(
         case.kind == Kind::Refused && n >= 5 && beside,
         || {
@@ -214,6 +215,44 @@ fn refused_at_first(case: &Case<'_>, cx: &Context<'_>) -> Check {
         )),
         _ => Check::No(String::new()),
     }
+}
+
+/// New connections were answered between the first and the last failure, or there is but one.
+fn others_answered(case: &Case<'_>, cx: &Context<'_>) -> bool {
+    let during = case.first(cx)..=case.last(cx);
+    case.len() < 2
+        || cx.traffic.requests.iter().any(|r| {
+            (!r.reused || !cx.traffic.pinned)
+                && !r.outcome.is_failure()
+                && during.contains(&r.dispatched.unwrap_or(r.scheduled))
+        })
+}
+
+/// Connections had failed before it was Ready and none was answered since: what had begun before may have gone on.
+fn out_before_it_was_ready(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let answered = super::no_endpoints::last_answer_before(case, cx);
+    let (Some(answered), Some(ready), Kind::Refused) =
+        (answered, cx.pod(pod).first_ready(), case.kind)
+    else {
+        return Check::No(String::new());
+    };
+    let fails = &cx.traffic.failures;
+    let out = fails[fails.partition_point(|f| f.at <= answered)..]
+        .iter()
+        .take_while(|f| f.at < ready)
+        .any(|f| f.kind == Kind::Refused);
+    Check::when(
+        out,
+        || {
+            cx.fact(
+                "out_before",
+                pod,
+                Some(rollscope_records::Interval::at(answered)),
+                "new connections had failed before it was Ready, and none was answered since",
+            )
+        },
+        "",
+    )
 }
 
 fn no_probe(pod: PodIx, cx: &Context<'_>) -> Check {

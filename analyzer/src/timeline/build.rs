@@ -76,6 +76,7 @@ pub(crate) fn timeline(
         rollout,
         cordoned,
         readiness_recorded,
+        until: recording.run.end.as_ref().map(|e| e.at),
         events_recorded: !events.is_empty(),
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Timeline {
     pub(crate) cordoned: BTreeMap<String, RunOffset>,
     /// The condition Ready was seen `False` at least once: readiness is recorded at all.
     pub(crate) readiness_recorded: bool,
+    /// When the observation ended.
+    pub(crate) until: Option<RunOffset>,
     /// Any Event was seen.
     pub(crate) events_recorded: bool,
 }

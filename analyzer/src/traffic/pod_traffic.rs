@@ -17,7 +17,7 @@ pub(crate) struct PodTraffic {
     pub(crate) unasked_close: Vec<RunOffset>,
     /// Requests that it answered with success.
     pub(crate) served: u64,
-    /// End of the last answer.
+    /// When the last request was sent that it answered: it lived then.
     pub(crate) last_answer: Option<RunOffset>,
 }
 
@@ -40,7 +40,8 @@ impl PodTraffic {
         if !r.outcome.is_failure() {
             self.served += 1;
         }
-        self.last_answer = self.last_answer.max(Some(ended));
+        // The answer itself can have been kept on the way after the pod had ended.
+        self.last_answer = self.last_answer.max(Some(began));
     }
 
     pub(crate) fn close(&mut self) {

@@ -65,9 +65,12 @@ impl Label {
     }
 
     /// Whether a case lets its observer tell this cause from those that look like it: a wrapper's end needs its log
-    /// lines, a swallowed signal the log or a readiness probe.
+    /// lines, a swallowed signal the log or a readiness probe; of two pods that can have refused, the one that was not
+    /// listening yet shows by its log or by answers that name their pods, not by the probe that called it ready.
     pub(crate) fn shows(&self, case: &Case) -> bool {
+        let named = self.cause != "ready_too_early" || case.logs || case.pod_header;
         !self.veiled
+            && named
             && (case.logs || (case.readiness.is_some() && self.detail != Some("half_forwarded")))
     }
 
