@@ -24,6 +24,8 @@ use crate::traffic::Traffic;
 pub(crate) struct Drain {
     /// When the stop signal was sent.
     pub(crate) signal: Interval,
+    /// By its manifest, no signal was due yet when its container ended.
+    pub(crate) unsignalled: bool,
     /// The likeliest moment of it.
     pub(crate) signal_at: RunOffset,
     /// Signs of a drain, in order.
@@ -76,6 +78,7 @@ pub(crate) fn drains(
                 readiness: observed::readiness(pod, deletion, timeline, gaps),
                 log: observed::log(ix, pod, deletion, logs, gaps),
                 ended: ended_at(pod),
+                unsignalled: signal::ended_before(pod, deletion),
                 signal_at,
                 signal,
                 closed_alive: closed.is_some_and(|at| signs::alive(pod, at)),

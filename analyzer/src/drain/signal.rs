@@ -44,6 +44,12 @@ pub(crate) fn signal(pod: &Pod, deletion: &Deletion, signs: &[DrainSign]) -> Int
     }
 }
 
+/// Whether its container ended before the hook was over.
+pub(crate) fn ended_before(pod: &Pod, deletion: &Deletion) -> bool {
+    let due = by_spec(pod, deletion).lo;
+    pod.end_at().is_some_and(|e| e.hi < due)
+}
+
 /// What the manifest says: after the hook, which ends with the grace at the latest.
 fn by_spec(pod: &Pod, deletion: &Deletion) -> Interval {
     if outlived_the_deadline(pod, deletion) {

@@ -8,6 +8,7 @@ mod findings;
 mod healthy;
 mod overlap;
 mod overrun;
+mod rivals;
 mod sidecars;
 mod stages;
 mod streams;

@@ -78,8 +78,8 @@ fn untold(case: &Case<'_>, cx: &Context<'_>) -> Option<Hypothesis> {
     );
     Some(
         Hypothesis::of(NAME, None)
-            .require(0.5, Check::Yes(at_the_end))
-            .weigh(2.5, 0.0, ended_so_before(None, cx))
+            .require(1.0, Check::Yes(at_the_end))
+            .weigh(3.0, 0.0, ended_so_before(None, cx))
             .weigh(3.5, 0.0, said_now(case, cx)),
     )
 }
@@ -142,7 +142,7 @@ fn in_its_termination(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Option<H
         _ => return None,
     };
     let before_its_signal = Check::when(
-        end.at.hi < drain.signal.lo,
+        drain.unsignalled,
         || {
             cx.fact(
                 "ended_before_its_signal",

@@ -154,7 +154,7 @@ fn not_before_the_signal(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check
 /// Its container had ended before the signal was sent: whatever ended it, the signal did not.
 fn ended_before_its_signal(pod: PodIx, cx: &Context<'_>) -> Check {
     match (cx.drain(pod), cx.pod(pod).end_at()) {
-        (Some(drain), Some(end)) if end.hi < drain.signal.lo => Check::Yes(cx.fact(
+        (Some(drain), Some(end)) if drain.unsignalled => Check::Yes(cx.fact(
             "ended_before_its_signal",
             pod,
             Some(end),

@@ -361,6 +361,9 @@ pub(super) fn ended_at_signal(pod: PodIx, within: i64, cx: &Context<'_>) -> Chec
     let (Some(drain), Some(end)) = (cx.drain(pod), cx.pod(pod).end.as_ref()) else {
         return Check::No(format!("no end of {name} at a signal"));
     };
+    if drain.unsignalled {
+        return Check::No(format!("{name} ended before its signal was due"));
+    }
     let after = end.at.lo.nanos_since(drain.signal.hi).max(0);
     // A hook as long as the grace brings the signal at the deadline; two more seconds are left then.
     let hook = cx.pod(pod).pre_stop.as_ref().and_then(|h| h.sleep_seconds);
