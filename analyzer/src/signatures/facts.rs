@@ -20,6 +20,9 @@ pub(super) const BEFORE_SEEN: i64 = 150 * MS;
 /// speaks against it tell the causes apart.
 const CERTAIN: f64 = 6.5;
 
+/// The share of the requests for which a balancer makes a new connection, about.
+const DIALLED: f64 = 0.3;
+
 /// What a silence before the failures counts at most, nats.
 const QUIET_AT_MOST: f64 = 4.0;
 
@@ -164,11 +167,15 @@ pub(super) fn oom(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
-/// Behind a balancer a cut request may look refused (it fails soon): only those that failed together are thought to.
+/// Behind a balancer a cut request may look refused (it fails soon): only those that were under way at one moment can
+/// have been cut by one end.
 pub(super) fn cut_behind_balancer(case: &Case<'_>, cx: &Context<'_>) -> bool {
-    !cx.traffic.pinned
-        && matches!(case.kind, Kind::Refused | Kind::Vanished)
-        && case.last(cx).nanos_since(case.first(cx)) <= 150 * MS
+    let began = case.failures(cx).map(|f| f.began).max();
+    let ended = case.failures(cx).map(|f| f.ended).min();
+    let together = began
+        .zip(ended)
+        .is_some_and(|(began, ended)| began <= ended.plus_nanos(20 * MS));
+    !cx.traffic.pinned && matches!(case.kind, Kind::Refused | Kind::Vanished) && together
 }
 
 /// A pod that refused from `from` on and was still routed to would have refused just before the first failure:
@@ -198,7 +205,14 @@ pub(super) fn quiet_since(
         .count();
     let ready = cx.timeline.fewest_ready(first, first).unwrap_or(1);
     let routed = (ready + case.suspects.len()).max(2) as f64;
-    let unseen = -(1.0 - 1.0 / routed).ln() * made as f64;
+    // Behind a balancer many of them travel on connections that it keeps, which a closed listener does not touch.
+    let alive = cx.pod(pod).end_at().is_none_or(|e| from < e.lo);
+    let dialled = if alive && !cx.traffic.pinned {
+        DIALLED
+    } else {
+        1.0
+    };
+    let unseen = -(1.0 - 1.0 / routed).ln() * made as f64 * dialled;
     let counts = unseen.min(QUIET_AT_MOST);
     let check = Check::when(
         counts > 0.5,

@@ -58,6 +58,10 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
         {
             (1.5, Check::Yes(fact))
         }
+        (Check::No(_), ..) if case.kind == Kind::Refused => match nowhere_to_go(case, cx) {
+            Check::Yes(fact) => (2.0, Check::Yes(fact)),
+            _ => (3.5, none),
+        },
         _ => (3.5, none),
     };
     let hypothesis = Hypothesis::of(NAME, None)
@@ -146,6 +150,29 @@ pub(super) fn last_answer_before(
         .find(|r| (!r.reused || !cx.traffic.pinned) && !r.outcome.is_failure())
         .map(|r| r.dispatched.unwrap_or(r.scheduled));
     answered.filter(|a| *a < first)
+}
+
+/// No pod can have refused, and nothing that was sent meanwhile was answered: what routes had not heard of the new
+/// endpoints when it let go of the last old one.
+fn nowhere_to_go(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let begun = cx
+        .timeline
+        .rollout
+        .start
+        .is_some_and(|s| s <= case.first(cx));
+    let nobody = begun && case.failures(cx).all(|f| f.suspects.is_empty());
+    let out = matches!(every_lane(case, cx), Check::Yes(_));
+    Check::when(
+        nobody && out && !cx.timeline.pods.is_empty(),
+        || {
+            general(
+                "no_pod_can_have_refused",
+                Some(case.first(cx)),
+                "every pod that was routed to listened, and yet nothing was answered: routing followed the endpoints late and had none",
+            )
+        },
+        "",
+    )
 }
 
 /// Nothing that was sent on a new connection has been answered since a time at which no endpoint was ready.

@@ -31,6 +31,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
             Hypothesis::of(NAME, None)
                 .on(p)
                 .require(1.0, facts::after_deletion(case, p, cx))
+                .forbid(facts::killed_by_probe(case, p, cx))
                 .require(1.0, hook(p, cx))
                 .require(1.0, facts::cut_by_end(case, p, cx))
                 .forbid(facts::oom(case, p, cx))

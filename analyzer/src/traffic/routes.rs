@@ -57,7 +57,9 @@ impl Routes {
             .terminating()
             .filter_map(|(ix, pod, _)| {
                 let ended = pod.end_at().map(|e| e.hi);
-                let refuses = ended.into_iter().chain(closed[ix.0]).min()?;
+                // Behind a balancer a pod that has closed its listener still answers on the connections that are kept.
+                let closed = closed[ix.0].filter(|_| traffic.pinned);
+                let refuses = ended.into_iter().chain(closed).min()?;
                 Some((refuses.plus_nanos(SLACK), ix))
             })
             .collect();

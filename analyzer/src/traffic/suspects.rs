@@ -43,7 +43,10 @@ pub(crate) fn resolve(
         return;
     }
     f.suspects = match f.kind {
-        Kind::Refused | Kind::NoBackend => refusing(f.at, f.kind, traffic, timeline, listening),
+        Kind::Refused | Kind::NoBackend => {
+            let asked = traffic.request(f).status == Some(502);
+            refusing(f.at, f.kind, asked, traffic, timeline, listening)
+        }
         Kind::Vanished => vanished(f.at, timeline),
         Kind::Cut => cutting(f, timeline),
         Kind::Deadline => starting(f.at, timeline)
@@ -75,11 +78,13 @@ pub(crate) fn starts(pod: &Pod, t: RunOffset) -> bool {
             .is_none_or(|d| t < d.plus_nanos(-BEFORE_SEEN))
 }
 
-/// Every pod that can have refused at `t`: pods that were down, old pods that were leaving and perhaps still routed
-/// to, the likeliest first; then new pods that are routed to and not proved to listen.
+/// Every pod that can have refused at `t`: pods that were down or were being stopped for a failed probe, old pods that were leaving and perhaps still routed
+/// to, the likeliest first; then new pods that are routed to and not proved to listen. `asked`: a balancer says that it
+/// asked an endpoint.
 fn refusing(
     t: RunOffset,
     kind: Kind,
+    asked: bool,
     traffic: &Traffic<'_>,
     timeline: &Timeline,
     listening: &Listening,
@@ -101,8 +106,9 @@ fn refusing(
     let empty_of_late = timeline.fewest_ready(t.plus_nanos(-ROUTED_STILL / 2), t) == Some(0);
     let most = listening.routed_for(ROUTED_STILL);
     let leaving = leaving(t, most, traffic, timeline, listening);
-    // Where nothing that other pods show explains it, a route may last longer than theirs.
-    let leaving = if leaving.is_empty() && !empty_of_late {
+    // Where nothing that other pods show explains it, a route may last longer than theirs; a balancer that answers 502
+    // had one to ask.
+    let leaving = if leaving.is_empty() && (asked || !empty_of_late) {
         self::leaving(t, ROUTED_STILL, traffic, timeline, listening)
     } else {
         leaving
@@ -110,9 +116,16 @@ fn refusing(
     let new = timeline
         .indices()
         .filter(|ix| not_listening_yet(timeline.pod(*ix), *ix, t, kind, timeline, listening));
+    let stopping = timeline.indices().filter(|ix| {
+        let pod = timeline.pod(*ix);
+        let kill = pod.killed_by_probe(t);
+        let left = kill.and_then(|kill| pod.left_ready(kill));
+        let routed = left.is_none_or(|l| t <= l.plus_nanos(listening.routed_for(ROUTED_STILL)));
+        kill.is_some() && pod.deletion.is_none() && routed && open_after(traffic, *ix, t).is_none()
+    });
     let mut all: Vec<PodIx> = Vec::new();
     let old = down.into_iter().map(|(_, ix)| ix);
-    for ix in old.chain(leaving).chain(new) {
+    for ix in old.chain(stopping).chain(leaving).chain(new) {
         if !all.contains(&ix) {
             all.push(ix);
         }

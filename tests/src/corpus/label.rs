@@ -69,9 +69,11 @@ impl Label {
     /// listening yet shows by its log or by answers that name their pods, not by the probe that called it ready.
     pub(crate) fn shows(&self, case: &Case) -> bool {
         let named = self.cause != "ready_too_early" || case.logs || case.pod_header;
-        !self.veiled
-            && named
-            && (case.logs || (case.readiness.is_some() && self.detail != Some("half_forwarded")))
+        let probe = match self.cause {
+            "unforwarded_signal" | "sigkill_overrun" => probe_shows_in_time(case),
+            _ => case.readiness.is_some(),
+        };
+        !self.veiled && named && (case.logs || (probe && self.detail != Some("half_forwarded")))
     }
 
     fn is_of_new_pods(&self) -> bool {
@@ -130,6 +132,13 @@ pub(crate) fn label(case: &Case, truth: &Truth, met: &Met<'_>) -> Verdict {
         }
         other => other,
     }
+}
+
+/// Whether a probe that fails from the signal on has turned the pod not ready before its grace is over.
+fn probe_shows_in_time(case: &Case) -> bool {
+    let hook = case.pre_stop.map_or(0, |hook| hook.seconds);
+    case.readiness
+        .is_some_and(|(period, threshold)| hook + period * threshold + 1 < case.grace)
 }
 
 fn before_rollout(truth: &Truth, at: RunOffset) -> bool {
