@@ -386,7 +386,7 @@ pub struct Burst {
     pub stage: Option<String>,
     /// In a sentence for the first screen.
     pub summary: String,
-    /// 0 to 1.
+    /// 0 to 1; of `several`, that of the likeliest of its causes.
     pub confidence: f64,
     /// What speaks for it.
     pub evidence: Vec<Evidence>,
