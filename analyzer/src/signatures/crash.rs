@@ -60,7 +60,7 @@ fn untold(case: &Case<'_>, cx: &Context<'_>) -> Option<Hypothesis> {
     let at_once = case
         .requests(cx)
         .zip(case.failures(cx))
-        .all(|(r, f)| super::keepalive_race::broke_at_once(r, f));
+        .all(|(r, f)| super::keepalive_race::broke_at_once(&r, f));
     if case.kind != Kind::Cut
         || until.nanos_since(last) > TOLD_WITHIN
         || case.suspects.iter().any(leaving)
