@@ -1,12 +1,16 @@
-//! Writes the HTML timeline of a large made-up run, in which nothing is run, and says what that took:
-//! `cargo run --release -p rollscope-reports --example large -- DIR [REQUESTS [PODS [FAILED]]]`
-//! (10,000,000 requests, 500 pods and 50,000 failures if nothing else is said).
+//! A large made-up run, in which nothing is sent: its page, and the analysis of its recording, with what they took.
+//!
+//! - `cargo run --release -p rollscope-reports --example large -- page DIR [REQUESTS [PODS [FAILED]]]` writes the HTML
+//!   timeline (10,000,000 requests, 500 pods and 50,000 failures if nothing else is said).
+//! - `... -- scale DIR [REQUESTS...]` records such runs in DIR and prints the table of `analyzer/PERFORMANCE.md`
+//!   (1, 3, 10 and 30 million requests if nothing else is said).
 #![expect(clippy::print_stdout, reason = "an example speaks on the terminal")]
 
 mod pods;
 mod requests;
+mod scale;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rollscope_analyzer::{
@@ -46,7 +50,23 @@ impl Size {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
-    let dir = PathBuf::from(args.next().unwrap_or_else(|| "large-report".to_owned()));
+    let (what, dir) = (args.next(), args.next());
+    let (Some(what), Some(dir)) = (what, dir.map(PathBuf::from)) else {
+        return Err("expected `page DIR` or `scale DIR`".into());
+    };
+    match what.as_str() {
+        "page" => page(&dir, args),
+        "scale" => scale::table(&dir, args),
+        "analyze" => scale::analysis(&dir),
+        "floor" => scale::floor(&dir),
+        other => Err(format!("{other}: expected page or scale").into()),
+    }
+}
+
+fn page(
+    dir: &Path,
+    mut args: impl Iterator<Item = String>,
+) -> Result<(), Box<dyn std::error::Error>> {
     let mut number = |usual: u64| args.next().map_or(Ok(usual), |text| text.parse());
     let size = Size {
         requests: number(10_000_000)?,
@@ -58,7 +78,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = Instant::now();
     let page = timeline_html(&analysis, &recording);
     let took = begun.elapsed();
-    std::fs::create_dir_all(&dir)?;
+    std::fs::create_dir_all(dir)?;
     let path = dir.join("timeline.html");
     std::fs::write(&path, &page)?;
     println!(
@@ -89,7 +109,7 @@ fn peak_mib() -> Result<u64, Box<dyn std::error::Error>> {
 
 fn made_up(size: &Size) -> (Analysis, Recording) {
     let mut recording = Recording::new(run());
-    recording.requests = requests::requests(size);
+    recording.requests = requests::requests(size).collect();
     pods::records(size, &mut recording);
     let failed = recording
         .requests

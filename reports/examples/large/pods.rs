@@ -101,9 +101,9 @@ pub(crate) fn records(size: &Size, recording: &mut Recording) {
                 (phase, ready, ending),
             );
         }
-        for nth in 0..40 {
+        for nth in 0..400 {
             recording.logs.push(LogRecord {
-                at: ends.plus_nanos((nth - 10) * 150_000_000),
+                at: ends.plus_nanos((nth - 100) * 15_000_000),
                 source: LogSource::Container { pod: name(size, pod), container: "web".to_owned() },
                 timestamp: Some("2026-11-30T11:20:13.049734613Z".to_owned()),
                 line: format!("{{\"level\":\"info\",\"msg\":\"request served\",\"nth\":{nth},\"path\":\"/orders\",\"ms\":{}}}", nth % 7),

@@ -1,11 +1,14 @@
 //! The requests of the large run.
 
-use rollscope_records::{Lane, Outcome, Phase, RequestRecord, Requests, RunOffset};
+use rollscope_records::{Lane, Outcome, Phase, RequestRecord, RunOffset};
 
 use super::{RATE, Size, pods};
 
 /// How long after its deletion requests that meet an old pod fail, ns.
 pub(crate) const FAILING: i64 = 2_000_000_000;
+
+/// The address that the client knows.
+const SERVICE: &str = "10.96.202.108:80";
 
 /// A small linear congruential generator: the same run every time.
 struct Chance(u64);
@@ -21,16 +24,14 @@ impl Chance {
 }
 
 /// All requests, in the order in which they are due.
-pub(crate) fn requests(size: &Size) -> Requests {
+pub(crate) fn requests(size: &Size) -> impl Iterator<Item = RequestRecord> {
     let mut chance = Chance(11);
     let mut left = Failures::new(size);
-    (0..size.requests)
-        .map(|seq| {
-            let due = RunOffset((seq * 1_000_000_000 / RATE) as i64);
-            let failing = left.take(size, due, &mut chance);
-            request(size, seq, due, failing, &mut chance)
-        })
-        .collect()
+    (0..size.requests).map(move |seq| {
+        let due = RunOffset((seq * 1_000_000_000 / RATE) as i64);
+        let failing = left.take(size, due, &mut chance);
+        request(size, seq, due, failing, &mut chance)
+    })
 }
 
 /// Spreads the failures over the ends of the old pods.
@@ -92,7 +93,20 @@ fn request(
     });
     r.reused = lane == Lane::Reused;
     r.local_port = Some(20_000 + (seq % 40_000) as u16);
+    r.bytes_sent = 112;
+    if r.reused {
+        r.ordinal = Some((seq / 512) as u32);
+        r.connection_age = Some(due.nanos());
+        r.idle = Some(chance.below(90_000_000) as i64);
+    }
     let Some(pod) = failing else {
+        if lane == Lane::New {
+            r.connected = Some(dispatched.plus_nanos(90_000));
+            r.ordinal = Some(0);
+        }
+        r.peer = Some(SERVICE.to_owned());
+        r.written = Some(dispatched.plus_nanos(120_000));
+        r.bytes_received = 400 + chance.below(200);
         let took = 800_000 + chance.below(9_000_000) as i64;
         r.first_byte = Some(dispatched.plus_nanos(took - 40_000));
         r.ended = Some(dispatched.plus_nanos(took));
@@ -110,10 +124,6 @@ fn request(
     } else {
         (r.outcome, r.phase) = (Outcome::ResetBeforeHeaders, Phase::Head);
         r.written = Some(dispatched.plus_nanos(30_000));
-        r.bytes_sent = 112;
-        r.connection_age = Some(chance.below(60_000_000_000) as i64);
-        r.idle = Some(chance.below(90_000_000) as i64);
-        r.ordinal = Some(chance.below(4_000) as u32);
         r.maskable = true;
     }
     r
