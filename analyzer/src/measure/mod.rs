@@ -109,13 +109,13 @@ fn in_flight(ix: PodIx, failures: &[&Failure], traffic: &Traffic<'_>, t: RunOffs
     let certain = traffic.pod(ix).map_or(0, |k| {
         k.requests
             .iter()
-            .map(|i| traffic.requests.row(*i))
+            .map(|i| traffic.requests.row(*i as usize))
             .filter(|r| spans(r.dispatched, r.ended))
             .count()
     });
     let by_time = failures
         .iter()
-        .filter(|f| traffic.pod_of[f.request].is_none() && f.kind == Kind::Cut)
+        .filter(|f| traffic.certain.pod(f.request).is_none() && f.kind == Kind::Cut)
         .filter(|f| spans(Some(f.began), Some(f.ended)))
         .count();
     (certain + by_time) as u64

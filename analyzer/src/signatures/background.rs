@@ -107,9 +107,9 @@ fn expected_of_name(case: &Case<'_>, pod: Option<PodIx>, cx: &Context<'_>) -> f6
         .traffic
         .requests
         .range(first..)
-        .zip(&cx.traffic.pod_of[first..])
+        .zip(first..)
         .take_while(|(r, _)| r.scheduled <= to)
-        .filter(|(r, on)| r.name == name && (pod.is_none() || **on == pod))
+        .filter(|(r, on)| r.name == name && (pod.is_none() || cx.traffic.certain.pod(*on) == pod))
         .count();
     share * tried as f64
 }

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use rollscope_records::{Outcome, Recording, Request, Requests};
 
+use super::certain::{ByConnection, Certain};
 use super::failure::Failure;
 use super::kind::Kind;
 use super::listening::Listening;
@@ -61,8 +62,7 @@ pub(crate) struct Lengths {
 pub(crate) struct Traffic<'a> {
     /// In the order of the schedule.
     pub(crate) requests: &'a Requests,
-    /// The pod of each request, where it is certain.
-    pub(crate) pod_of: Vec<Option<PodIx>>,
+    pub(crate) certain: Certain,
     pub(crate) pods: BTreeMap<PodIx, PodTraffic>,
     /// In order of the moment at which they failed.
     pub(crate) failures: Vec<Failure>,
@@ -79,24 +79,22 @@ pub(crate) struct Traffic<'a> {
 impl<'a> Traffic<'a> {
     pub(crate) fn of(recording: &Recording, ordered: &'a Ordered<'_>, timeline: &Timeline) -> Self {
         let requests = ordered.requests.as_ref();
-        let named = named_pods(requests, timeline);
-        let pinned = connections_stay(requests, &named)
-            && recording.run.target.front_end.as_deref() != Some("http");
+        let mut certain = Certain::named(requests, timeline);
+        let by_connection = ByConnection::of(requests, &certain)
+            .filter(|_| recording.run.target.front_end.as_deref() != Some("http"));
+        let pinned = by_connection.is_some();
         let pods_named = requests.iter().any(|r| r.pod.is_some());
-        let by_connection = if pinned {
-            by_connection(requests, &named)
-        } else {
-            BTreeMap::new()
-        };
         let by_ip = by_ip(timeline);
-        let known: Vec<(Option<PodIx>, How)> = requests
-            .iter()
-            .zip(&named)
-            .map(|(r, named)| certain(&r, *named, &by_connection, &by_ip, timeline))
-            .collect();
+        certain.fill(|i| {
+            let r = requests.row(i);
+            let of_connection = by_connection.as_ref().zip(r.connection);
+            let pod = of_connection.and_then(|(pods, id)| pods.pod(id));
+            pod.map(|pod| (pod, How::Connection))
+                .or_else(|| Some((peer_pod(&r, &by_ip, timeline)?, How::Peer)))
+        });
         let mut traffic = Self {
-            pod_of: known.iter().map(|(pod, _)| *pod).collect(),
-            pods: pod_traffic(requests, &known, !pinned),
+            pods: pod_traffic(requests, &certain, timeline, !pinned),
+            certain,
             failures: Vec::new(),
             survived_idle: survived_idle(requests),
             lengths: OnceLock::new(),
@@ -104,7 +102,7 @@ impl<'a> Traffic<'a> {
             pinned,
             pods_named,
         };
-        traffic.failures = traffic.find_failures(&known, timeline);
+        traffic.failures = traffic.find_failures(timeline);
         for (i, f) in traffic.failures.iter().enumerate() {
             if let Some(pod) = f.pod {
                 traffic.pods.entry(pod).or_default().failures.push(i);
@@ -114,7 +112,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// Failures with the pods that are certain, in order of the moment at which they failed.
-    fn find_failures(&self, known: &[(Option<PodIx>, How)], timeline: &Timeline) -> Vec<Failure> {
+    fn find_failures(&self, timeline: &Timeline) -> Vec<Failure> {
         let mut failures: Vec<Failure> = self
             .requests
             .iter()
@@ -122,7 +120,7 @@ impl<'a> Traffic<'a> {
             .filter(|(_, r)| r.outcome.is_failure())
             .filter_map(|(i, r)| {
                 let mut f = Failure::of(i, &r, Kind::of(&r, self.pods_named))?;
-                (f.pod, f.how) = known[i];
+                (f.pod, f.how) = (self.certain.pod(i), self.certain.how(i));
                 if r.status.is_some() && !self.pinned && slowly_refused(&f, timeline) {
                     f = Failure {
                         pod: f.pod,
@@ -212,32 +210,6 @@ fn survived_idle(requests: &Requests) -> Vec<i64> {
     idle
 }
 
-fn named_pods(requests: &Requests, timeline: &Timeline) -> Vec<Option<PodIx>> {
-    requests
-        .iter()
-        .map(|r| r.pod.and_then(|p| timeline.by_name.get(p)).copied())
-        .collect()
-}
-
-/// Whether no connection was answered by two pods.
-fn connections_stay(requests: &Requests, named: &[Option<PodIx>]) -> bool {
-    let mut seen: BTreeMap<u64, PodIx> = BTreeMap::new();
-    requests.iter().zip(named).all(|(r, pod)| {
-        let (Some(connection), Some(pod)) = (r.connection, *pod) else {
-            return true;
-        };
-        *seen.entry(connection).or_insert(pod) == pod
-    })
-}
-
-fn by_connection(requests: &Requests, named: &[Option<PodIx>]) -> BTreeMap<u64, PodIx> {
-    requests
-        .iter()
-        .zip(named)
-        .filter_map(|(r, pod)| Some((r.connection?, (*pod)?)))
-        .collect()
-}
-
 /// Pods by address; an address that several pods had is known by time only.
 fn by_ip(timeline: &Timeline) -> BTreeMap<&str, Vec<PodIx>> {
     let mut map: BTreeMap<&str, Vec<PodIx>> = BTreeMap::new();
@@ -247,25 +219,6 @@ fn by_ip(timeline: &Timeline) -> BTreeMap<&str, Vec<PodIx>> {
         }
     }
     map
-}
-
-fn certain(
-    r: &Request<'_>,
-    named: Option<PodIx>,
-    by_connection: &BTreeMap<u64, PodIx>,
-    by_ip: &BTreeMap<&str, Vec<PodIx>>,
-    timeline: &Timeline,
-) -> (Option<PodIx>, How) {
-    if let Some(pod) = named {
-        return (Some(pod), How::Header);
-    }
-    if let Some(pod) = r.connection.and_then(|c| by_connection.get(&c)) {
-        return (Some(*pod), How::Connection);
-    }
-    if let Some(pod) = peer_pod(r, by_ip, timeline) {
-        return (Some(pod), How::Peer);
-    }
-    (None, How::Unknown)
 }
 
 fn peer_pod(
@@ -289,17 +242,18 @@ fn peer_pod(
 
 fn pod_traffic(
     requests: &Requests,
-    known: &[(Option<PodIx>, How)],
+    certain: &Certain,
+    timeline: &Timeline,
     routed_singly: bool,
 ) -> BTreeMap<PodIx, PodTraffic> {
-    let mut pods: BTreeMap<PodIx, PodTraffic> = BTreeMap::new();
-    for (i, (r, (pod, _))) in requests.iter().zip(known).enumerate() {
-        if let Some(pod) = pod {
-            pods.entry(*pod).or_default().take(i, &r, routed_singly);
+    let mut pods = vec![PodTraffic::default(); timeline.pods.len()];
+    for (i, r) in requests.iter().enumerate() {
+        if let Some(pod) = certain.pod(i) {
+            pods[pod.0].take(i, &r, routed_singly);
         }
     }
-    for p in pods.values_mut() {
-        p.close();
-    }
-    pods
+    let known = timeline.indices().zip(pods);
+    let mut known: BTreeMap<_, _> = known.filter(|(_, p)| !p.requests.is_empty()).collect();
+    known.values_mut().for_each(PodTraffic::close);
+    known
 }

@@ -1,6 +1,7 @@
 //! The requests, attributed to pods; the failures, told apart by what happened on the wire.
 
 mod attribution;
+mod certain;
 mod failure;
 mod kind;
 mod listening;

@@ -6,7 +6,7 @@ use rollscope_records::{Request, RunOffset};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PodTraffic {
     /// Indices of the requests that are known to have been on it, in the order of the schedule.
-    pub(crate) requests: Vec<usize>,
+    pub(crate) requests: Vec<u32>,
     /// Indices of the failures that are known to have been on it.
     pub(crate) failures: Vec<usize>,
     /// Dispatch times of answered requests that opened their connection (or were routed one by one), in order.
@@ -24,7 +24,7 @@ pub(crate) struct PodTraffic {
 impl PodTraffic {
     /// Takes a request that is known to have been on this pod.
     pub(crate) fn take(&mut self, ix: usize, r: &Request<'_>, routed_singly: bool) {
-        self.requests.push(ix);
+        self.requests.push(ix as u32);
         let answered = r.status.is_some() && !r.outcome.is_truncated();
         let (Some(began), Some(ended), true) = (r.dispatched, r.ended, answered) else {
             return;

@@ -62,7 +62,7 @@ impl<C: Columns> Table<C> {
     /// # Panics
     ///
     /// When there are not so many rows.
-    #[inline]
+    #[inline(always)]
     pub fn row(&self, index: usize) -> C::Row<'_> {
         assert!(index < self.len(), "row {index} of {}", self.len());
         self.columns.row(index)
@@ -187,7 +187,7 @@ impl<C> Clone for Rows<'_, C> {
 impl<'r, C: Columns> Iterator for Rows<'r, C> {
     type Item = C::Row<'r>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         self.range.next().map(|i| self.columns.row(i))
     }

@@ -44,7 +44,7 @@ impl Packed {
     }
 
     /// The number at `index`; `None` as well beyond the end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> Option<i64> {
         match self.full.get(index / BLOCK) {
             Some(block) => block.get(index % BLOCK),
@@ -76,7 +76,7 @@ impl Block {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn get(&self, index: usize) -> Option<i64> {
         match self {
             Self::Same(number) => *number,
@@ -102,7 +102,7 @@ impl<T: Copy + Into<u64>> Codes<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn get(&self, index: usize) -> Option<i64> {
         let code: u64 = (*self.codes.get(index)?).into();
         let distance = code.checked_sub(1)?;

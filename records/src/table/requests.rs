@@ -69,14 +69,17 @@ impl Fate {
         )
     }
 
+    #[inline(always)]
     fn outcome(self) -> Outcome {
         Outcome::ALL[(self.0 >> Self::OUTCOME & 31) as usize % Outcome::ALL.len()]
     }
 
+    #[inline(always)]
     fn phase(self) -> Phase {
         Phase::ALL[(self.0 >> Self::PHASE & 7) as usize]
     }
 
+    #[inline(always)]
     fn lane(self) -> Lane {
         Lane::ALL[(self.0 >> Self::LANE & 3) as usize % Lane::ALL.len()]
     }
@@ -115,7 +118,7 @@ impl RequestColumns {
         n
     }
 
-    #[inline]
+    #[inline(always)]
     fn number(&self, column: usize, index: usize) -> Option<i64> {
         self.numbers[column].get(index)
     }
@@ -145,7 +148,8 @@ impl Columns for RequestColumns {
         }
     }
 
-    #[inline]
+    /// Inlined wherever it is used, so that only the fields that are looked at are unpacked.
+    #[inline(always)]
     fn row(&self, index: usize) -> Request<'_> {
         let number = |column| self.number(column, index);
         let scheduled = number(SCHEDULED).unwrap_or(0);

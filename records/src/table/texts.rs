@@ -33,7 +33,7 @@ impl Texts {
     }
 
     /// The text of that number.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn text(&self, number: i64) -> &str {
         self.texts.get(number as usize).map_or("", |text| text)
     }
