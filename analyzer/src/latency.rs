@@ -4,11 +4,13 @@ use rollscope_records::{Outcome, Requests};
 
 use crate::analysis::{Latency, Quantiles};
 
-/// Exact quantiles over every request that was answered completely, whatever the status.
+/// Exact quantiles over every request that was answered completely, whatever the status. What was held open has no
+/// latency.
 pub(crate) fn latency(requests: &Requests) -> Latency {
     let answered = || {
         requests
             .iter()
+            .filter(|r| !r.lane.is_long_lived())
             .filter(|r| matches!(r.outcome, Outcome::Ok | Outcome::Status))
     };
     let scheduled = answered().filter_map(|r| Some(r.ended?.nanos_since(r.scheduled)));

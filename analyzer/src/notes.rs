@@ -1,6 +1,6 @@
 //! What could not be observed, in words.
 
-use rollscope_records::Recording;
+use rollscope_records::{Recording, Shards};
 
 use crate::context::Context;
 
@@ -16,6 +16,9 @@ pub(crate) fn notes(recording: &Recording, cx: &Context<'_>) -> Vec<String> {
     } else {
         pod_notes(cx, &mut notes);
     }
+    if let Some(shards) = &recording.run.shards {
+        notes.extend(clock_notes(shards));
+    }
     for mark in &cx.logs.bad_marks {
         notes.push(format!(
             "the log mark {mark} is not a regular expression and was ignored"
@@ -25,6 +28,27 @@ pub(crate) fn notes(recording: &Recording, cx: &Context<'_>) -> Vec<String> {
         notes.push(format!("{}: {}", loss.file, loss.what));
     }
     notes
+}
+
+/// How well the clocks of several generators are known against the first one's.
+fn clock_notes(shards: &Shards) -> impl Iterator<Item = String> {
+    shards.present.iter().skip(1).map(|shard| {
+        let generator = shard.index;
+        let Some((lo, hi)) = shard.clock_error_nanos else {
+            return format!(
+                "generator {generator}: its times stand as its wall clock says; no other clock was seen by both generators, so nothing bounds the error"
+            );
+        };
+        let moved = match shard.moved_nanos {
+            0 => "its times stand as its wall clock says".to_owned(),
+            moved => format!("its wall clock was wrong, its times were moved by {:.1} ms", moved as f64 / 1e6),
+        };
+        format!(
+            "generator {generator}: {moved}; by the clocks that both saw they are off by {:.1} to {:.1} ms",
+            lo as f64 / 1e6,
+            hi as f64 / 1e6
+        )
+    })
 }
 
 fn pod_notes(cx: &Context<'_>, notes: &mut Vec<String>) {

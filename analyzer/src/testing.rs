@@ -75,6 +75,7 @@ impl Scene {
             requests: Vec::new(),
             rate_per_second: 20.0,
             rate_shape: None,
+            shards: None,
             scenario: Value::Null,
             warnings: Vec::new(),
             end: Some(RunEnd {

@@ -3,21 +3,27 @@
 use std::path::Path;
 
 use rollscope_analyzer::VerdictOutcome;
+use rollscope_records::Recording;
 
 use crate::args::{AnalyzeArgs, OutputArgs};
 use crate::exit::{Exit, Failure};
+use crate::report::Source;
 use crate::{report, terminal};
 
 /// Makes the reports of a recording again. The exit code is the verdict's.
 pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<Exit, Failure> {
-    let recording = report::recording(&args.recording);
-    let out = report::folder(args.out.as_deref(), &recording);
-    verdict(&recording, out, &args.output)
+    let source = Source::of(&args.recordings)?;
+    let out = source.folder(args.out.as_deref())?;
+    verdict(&source.open()?, &out, &args.output)
 }
 
 /// Analyses the recording, writes the reports into `out`, and tells the verdict: on the terminal, in the job's
 /// annotations where this runs on GitHub, and by the exit code.
-pub(crate) fn verdict(recording: &Path, out: &Path, output: &OutputArgs) -> Result<Exit, Failure> {
+pub(crate) fn verdict(
+    recording: &Recording,
+    out: &Path,
+    output: &OutputArgs,
+) -> Result<Exit, Failure> {
     let analysis = report::write(recording, out, output)?;
     if terminal::on_github() {
         terminal::github(&rollscope_reports::github_annotations(&analysis));

@@ -1,9 +1,12 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
 use rollscope_reports::Format;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// What does a deploy do to requests that are in flight, and why?
 ///
@@ -56,6 +59,13 @@ pub(crate) struct RunArgs {
     /// Folder where the sandbox writes down what it really did, apart from the recording.
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) truth: Option<PathBuf>,
+    /// Be generator I of N (from 0) of a run that several share: send every Nth slot, and record only. Generator 0 drives
+    /// the stages and observes; the others only load. `rollscope analyze` puts the N recordings together.
+    #[arg(long, value_name = "I/N", requires = "start_at", conflicts_with_all = ["format", "json"])]
+    pub(crate) shard: Option<ShardArg>,
+    /// When all generators begin: RFC 3339 (2026-01-31T12:00:00Z) or seconds since the Unix epoch.
+    #[arg(long, value_name = "TIME", requires = "shard", value_parser = start_at)]
+    pub(crate) start_at: Option<OffsetDateTime>,
     /// Put a steady load on this URL ...
     #[arg(long, value_name = "URL", requires_all = ["rate", "exec"])]
     pub(crate) url: Option<String>,
@@ -93,9 +103,11 @@ pub(crate) struct OutputArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// The recording's folder (<name>.rollscope).
-    pub(crate) recording: PathBuf,
-    /// Folder for the reports. Default: the folder that holds the recording.
+    /// The recording's folder (<name>.rollscope). Of a run of several generators, all their recordings, or the folder
+    /// that holds them.
+    #[arg(required = true, value_name = "RECORDING")]
+    pub(crate) recordings: Vec<PathBuf>,
+    /// Folder for the reports. Default: the folder that holds the recording; with several recordings it must be given.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -104,10 +116,11 @@ pub(crate) struct AnalyzeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The recording's folder (<name>.rollscope).
-    #[arg(required_unless_present = "schema")]
-    pub(crate) recording: Option<PathBuf>,
-    /// Folder for the reports. Default: the folder that holds the recording.
+    /// The recording's folder (<name>.rollscope). Of a run of several generators, all their recordings, or the folder
+    /// that holds them.
+    #[arg(required_unless_present = "schema", value_name = "RECORDING")]
+    pub(crate) recordings: Vec<PathBuf>,
+    /// Folder for the reports. Default: the folder that holds the recording; with several recordings it must be given.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print the JSON Schema of report.json.
@@ -152,4 +165,64 @@ pub(crate) enum ScenarioCommand {
     },
     /// Print the JSON Schema of scenario files.
     Schema,
+}
+
+/// Generator `index` of `of`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ShardArg {
+    pub(crate) index: u64,
+    pub(crate) of: u64,
+}
+
+/// More generators than anybody has.
+const MOST_SHARDS: u64 = 1000;
+
+impl FromStr for ShardArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text
+            .split_once('/')
+            .and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match parsed {
+            Some((index, of)) if index < of && of <= MOST_SHARDS => Ok(Self { index, of }),
+            _ => Err(format!(
+                "expected I/N with I from 0 to N-1 and N up to {MOST_SHARDS}, such as 0/4, 1/4, 2/4 and 3/4 for four generators"
+            )),
+        }
+    }
+}
+
+/// A moment as RFC 3339 or as seconds since the Unix epoch.
+fn start_at(text: &str) -> Result<OffsetDateTime, String> {
+    let seconds = text.parse::<i64>().ok();
+    let parsed = match seconds {
+        Some(seconds) => OffsetDateTime::from_unix_timestamp(seconds).ok(),
+        None => OffsetDateTime::parse(text, &Rfc3339).ok(),
+    };
+    parsed.ok_or_else(|| {
+        "expected a time such as 2026-01-31T12:00:00Z, or whole seconds since the Unix epoch (as `date +%s` prints them), not milliseconds".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_counted_from_zero() {
+        assert_eq!("3/4".parse(), Ok(ShardArg { index: 3, of: 4 }));
+        for wrong in ["4/4", "-1/4", "1", "1/0", "a/b", "0/1001", ""] {
+            let refused = wrong.parse::<ShardArg>();
+            assert!(refused.is_err_and(|e| e.contains("0/4")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_start_is_read_from_both_notations() {
+        let noon = start_at("2026-01-31T12:00:00Z");
+        assert_eq!(noon, start_at("1769860800"));
+        assert_eq!(noon, start_at("2026-01-31T13:00:00+01:00"));
+        assert!(start_at("noon").is_err_and(|e| e.contains("RFC") || e.contains("2026-01-31")));
+    }
 }

@@ -1,22 +1,21 @@
 //! `rollscope compare`: two recordings -> comparison.html, a table, and whether the second run is a regression.
 
-use std::path::Path;
-
 use rollscope_analyzer::{Analysis, VerdictOutcome};
-use rollscope_records::Recording;
 use rollscope_reports::{comparison_md, write_comparison};
 
 use crate::args::CompareArgs;
 use crate::exit::{Exit, Failure};
-use crate::{report, terminal};
+use crate::report::Source;
+use crate::terminal;
 
 /// Analyses both recordings, writes the page and prints the table. The exit code is that of [`judged`].
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
-    let recordings = [&args.before, &args.after].map(|path| report::recording(path));
-    let before = analysed(&recordings[0])?;
-    let after = analysed(&recordings[1])?;
-    let out = report::folder(args.out.as_deref(), &recordings[1]);
-    let page = write_comparison(out, &before, &after).map_err(Failure::environment)?;
+    let [before, after] =
+        [&args.before, &args.after].map(|path| Source::of(std::slice::from_ref(path)));
+    let after = after?;
+    let out = after.folder(args.out.as_deref())?;
+    let (before, after) = (analysed(&before?)?, analysed(&after)?);
+    let page = write_comparison(&out, &before, &after).map_err(Failure::environment)?;
     let (exit, words) = judged(&before, &after);
     terminal::result(&format!("{}\n{words}\n", comparison_md(&before, &after)));
     if let Some(said) = proves_nothing(&before) {
@@ -28,9 +27,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn analysed(recording: &Path) -> Result<Analysis, Failure> {
-    let recording = Recording::open(recording).map_err(Failure::usage)?;
-    Ok(rollscope_analyzer::analyze(&recording))
+fn analysed(source: &Source) -> Result<Analysis, Failure> {
+    Ok(rollscope_analyzer::analyze(&source.open()?))
 }
 
 /// Whether `after` is a regression, and why, in a sentence. Failures count even in a run that proves nothing: they

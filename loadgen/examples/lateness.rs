@@ -52,6 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             clock: RunClock::start(),
             recorder: Arc::new(Nowhere),
             dialer: Arc::new(Direct),
+            share: None,
         })?;
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         println!("{:#?}", load.stats());

@@ -9,7 +9,8 @@ use rollscope_records::{ConnectionRecord, Lane, RunClock};
 
 use crate::connection::{Dialer, Multiplex, Pool, Tls};
 use crate::plan::Plan;
-use crate::recording::{Link, Outbox, Tally};
+use crate::recording::{Dates, Link, Outbox, Tally};
+use crate::running::Checked;
 use crate::target::Resolved;
 
 /// What every slot of one generator thread shares.
@@ -23,6 +24,8 @@ pub(crate) struct Context {
     pub(crate) multiplex: Multiplex,
     pub(crate) tally: Rc<Tally>,
     pub(crate) connection_ids: ConnectionIds,
+    /// What the target's clocks say, where several generators need a clock in common.
+    pub(crate) dates: Option<Dates>,
 }
 
 /// Numbers for connections, unique in the run: each thread counts in steps of the number of threads.
@@ -57,6 +60,24 @@ impl std::fmt::Debug for Context {
 }
 
 impl Context {
+    /// What one thread of `checked` shares.
+    pub(crate) fn new(checked: &Checked, tally: Tally, connection_ids: ConnectionIds) -> Self {
+        let plan = &checked.plan;
+        let own_part = |connections: usize| connections.div_ceil(plan.threads);
+        Self {
+            pool: Rc::new(Pool::new(own_part(plan.pool_size), plan.keep_alive)),
+            multiplex: Multiplex::new(own_part(plan.multiplex_size)),
+            plan: Arc::clone(plan),
+            clock: checked.clock,
+            outbox: Rc::new(Outbox::new(Arc::clone(&checked.sink))),
+            dialer: Arc::clone(&checked.dialer),
+            tls: checked.tls.clone(),
+            tally: Rc::new(tally),
+            connection_ids,
+            dates: plan.share.map(|_| Dates::default()),
+        }
+    }
+
     /// The record of a new attempt to connect to `address`, one of those `resolved`, which begins now.
     pub(crate) fn new_link(
         &self,

@@ -14,12 +14,11 @@ use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local, yield_now};
 use tokio::time::{sleep, timeout};
 
-use crate::connection::{Multiplex, Pool};
 use crate::context::{ConnectionIds, Context};
 use crate::pacing::{Pacer, SlotTimer, tolerance};
 use crate::plan::Plan;
 use crate::protocol::run_slot;
-use crate::recording::{Counters, Outbox, Slot, Tally, lateness};
+use crate::recording::{Counters, Slot, Tally, lateness};
 use crate::running::Checked;
 
 /// Slots of a backlog that are dispatched before the others get a turn.
@@ -131,19 +130,8 @@ impl Driver {
             SlotTimer::new(checked.clock)?
         };
         let tally = Tally::new(counters, share.index as usize, checked.clock.now());
-        let plan = &checked.plan;
-        let own_part = |connections: usize| connections.div_ceil(plan.threads);
-        let context = Rc::new(Context {
-            pool: Rc::new(Pool::new(own_part(plan.pool_size), plan.keep_alive)),
-            multiplex: Multiplex::new(own_part(plan.multiplex_size)),
-            plan: Arc::clone(plan),
-            clock: checked.clock,
-            outbox: Rc::new(Outbox::new(Arc::clone(&checked.sink))),
-            dialer: Arc::clone(&checked.dialer),
-            tls: checked.tls.clone(),
-            tally: Rc::new(tally),
-            connection_ids: ConnectionIds::new(share.index, share.of),
-        });
+        let ids = ConnectionIds::new(share.index, share.of);
+        let context = Rc::new(Context::new(checked, tally, ids));
         Ok(Self {
             runtime,
             context,
@@ -201,8 +189,14 @@ impl Sender {
             _ => self.context.clock.now(),
         };
         let plan = &self.context.plan;
-        let (schedule, Share { index, of }) = (plan.schedule.clone(), self.share);
-        let mut pacer = Pacer::new(schedule, &plan.load, from, index, of);
+        let Share { index, of } = self.share;
+        // Of several generators, this thread sends its part of this one's part.
+        let (first, generators) = plan.share.map_or((0, 1), |s| (s.index, s.of));
+        let (first, step) = (first + generators * index, generators * of);
+        let mut pacer = Pacer::new(plan.schedule.clone(), &plan.load, from, first, step);
+        if let Some(share) = plan.share {
+            pacer.end_before(share.slots);
+        }
         let command = self.send(&mut pacer, commands).await;
         if let Command::Drain(at_most) = command {
             let drain = async {
@@ -239,7 +233,7 @@ impl Sender {
             tokio::select! {
                 biased;
                 _ = commands.changed() => {}
-                () = self.wait(wake) => {}
+                () = self.wait(wake), if !pacer.is_over() => {}
             }
         }
     }
@@ -305,7 +299,7 @@ impl Sender {
 }
 
 /// Hands records over, and closes connections that are to be kept no longer.
-async fn housekeeping(context: Rc<Context>) {
+pub(crate) async fn housekeeping(context: Rc<Context>) {
     loop {
         sleep(HOUSEKEEPING).await;
         context.outbox.hand_over();
@@ -341,7 +335,7 @@ pub(crate) fn record(
 }
 
 /// User and system time of the calling thread so far, microseconds.
-fn thread_cpu_us() -> u64 {
+pub(crate) fn thread_cpu_us() -> u64 {
     let spent = clock_gettime(ClockId::ThreadCPUTime);
     let spent = Duration::try_from(spent).unwrap_or_default();
     u64::try_from(spent.as_micros()).unwrap_or(u64::MAX)

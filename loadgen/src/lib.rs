@@ -8,6 +8,7 @@
 //! - **connection**: resolving, dialling, TLS, the wire (an I/O wrapper that remembers what happened), the pool of the
 //!   reused lane and the shared connections of the http2 lane;
 //! - **protocol**: one exchange on a connection, and what the response says;
+//! - **long-lived**: connections that are held open beside the slots, on a thread of their own;
 //! - **recording**: the slot, which becomes exactly one request record whatever happens to it, the link, which becomes
 //!   one connection record, and the outbox that hands both over to the [`RecordSink`], many at a time.
 //!
@@ -20,6 +21,7 @@ mod connection;
 mod context;
 mod driver;
 mod error;
+mod long_lived;
 mod mix;
 mod outcome;
 mod pacing;
@@ -27,6 +29,7 @@ mod plan;
 mod protocol;
 mod recording;
 mod running;
+mod share;
 mod target;
 
 pub use connection::{Dialer, Direct};
@@ -34,3 +37,4 @@ pub use error::LoadError;
 pub use pacing::{ConstantRate, Schedule};
 pub use recording::{LatencySnapshot, LoadStats, RecordSink};
 pub use running::{EnvLookup, LoadConfig, RunningLoad};
+pub use share::LoadShare;

@@ -9,14 +9,16 @@ use http::uri::{Authority, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 use hyper::body::Body as _;
-use rollscope_records::{ConnectionRecord, Lane, RunOffset};
-use rollscope_scenarios::{BodyCheck, HeaderSource, Load, PoolSpec, RequestSpec, StatusRange};
+use rollscope_records::{ConnectionRecord, Lane, Outcome, RunOffset};
+use rollscope_scenarios::{
+    BodyCheck, HeaderSource, Load, PoolSpec, RequestSpec, StatusRange, StreamKind, StreamSpec,
+};
 
-use crate::LoadError;
 use crate::body::Body;
 use crate::mix::Mix;
 use crate::pacing::Schedule;
 use crate::target::{BaseUrl, Destination};
+use crate::{LoadError, LoadShare};
 
 /// What the generator says it is.
 const OWN_USER_AGENT: &str = concat!("rollscope/", env!("CARGO_PKG_VERSION"));
@@ -53,6 +55,45 @@ pub(crate) struct Plan {
     /// Connections of the http2 lane.
     pub(crate) multiplex_size: usize,
     pub(crate) keep_alive: KeepAlive,
+    /// Connections that are held open beside the slots.
+    pub(crate) streams: Vec<PreparedStream>,
+    /// This generator's share where several make the load together.
+    pub(crate) share: Option<LoadShare>,
+}
+
+/// Connections to hold open, ready to be opened any number of times.
+#[derive(Debug)]
+pub(crate) struct PreparedStream {
+    pub(crate) kind: StreamKind,
+    pub(crate) request: PreparedRequest,
+    pub(crate) count: u32,
+    pub(crate) cadence: Duration,
+    pub(crate) max_silence: Duration,
+    pub(crate) retry: Duration,
+    may_end: bool,
+}
+
+impl PreparedStream {
+    fn new(spec: &StreamSpec, base: &BaseUrl, seed: u64, env: Env<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            kind: spec.kind,
+            request: PreparedRequest::new(&spec.request, base, seed, env)?,
+            count: spec.count,
+            cadence: spec.cadence,
+            max_silence: spec.max_silence,
+            retry: spec.retry,
+            may_end: spec.may_end,
+        })
+    }
+
+    /// What it means that the peer ended one in good order.
+    pub(crate) const fn orderly_end(&self) -> Outcome {
+        if self.may_end {
+            Outcome::Ok
+        } else {
+            Outcome::EndedEarly
+        }
+    }
 }
 
 /// How long a connection is kept.
@@ -129,6 +170,9 @@ impl Plan {
             .iter()
             .map(|spec| PreparedRequest::new(spec, &base, load.seed, env))
             .collect::<Result<Vec<_>, _>>()?;
+        let streams = load.streams.iter();
+        let streams = streams.map(|spec| PreparedStream::new(spec, &base, load.seed, env));
+        let streams = streams.collect::<Result<Vec<_>, _>>()?;
         let weights: Vec<u32> = load.requests.iter().map(|r| r.weight).collect();
         Ok(Self {
             destination: Destination::new(&base, &load.resolve),
@@ -142,8 +186,25 @@ impl Plan {
             pool_size: pool_size(load),
             multiplex_size: load.pool.size.unwrap_or(1),
             keep_alive: KeepAlive::new(&load.pool),
+            streams,
+            share: None,
             load: load.clone(),
         })
+    }
+}
+
+impl Plan {
+    /// Makes it the plan of one generator of several.
+    pub(crate) fn take(&mut self, share: LoadShare) {
+        self.max_in_flight = share.part_of(self.max_in_flight);
+        self.pool_size = share.part_of(self.pool_size);
+        self.share = Some(share);
+    }
+
+    /// Connections that can be open at once.
+    pub(crate) fn most_connections(&self) -> usize {
+        let held: usize = self.streams.iter().map(|s| s.count as usize).sum();
+        self.max_in_flight + held
     }
 }
 

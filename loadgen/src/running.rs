@@ -10,11 +10,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{oneshot, watch};
 
-use crate::LoadError;
 use crate::connection::{Dialer, Tls};
 use crate::driver::{self, Command, Driver, Finish, Part, Share};
+use crate::long_lived::{Holding, Order};
 use crate::plan::Plan;
 use crate::recording::{Counters, LoadStats, RecordSink};
+use crate::{LoadError, LoadShare};
 
 /// Open files besides the requests in flight: recording, watches, idle connections.
 const OTHER_FILES: u64 = 256;
@@ -36,6 +37,8 @@ pub struct LoadConfig {
     pub recorder: Arc<dyn RecordSink>,
     /// Where connections really go; [`Direct`](crate::Direct) for the addresses themselves.
     pub dialer: Arc<dyn Dialer>,
+    /// This generator's share where several make the load together; `None` for all of it, from now on.
+    pub share: Option<LoadShare>,
 }
 
 impl std::fmt::Debug for LoadConfig {
@@ -44,6 +47,7 @@ impl std::fmt::Debug for LoadConfig {
             .field("load", &self.load)
             .field("base_url", &self.base_url)
             .field("dialer", &self.dialer)
+            .field("share", &self.share)
             .finish_non_exhaustive()
     }
 }
@@ -60,9 +64,12 @@ pub(crate) struct Checked {
 
 impl Checked {
     fn new(config: LoadConfig) -> Result<Self, LoadError> {
-        let plan = Plan::new(&config.load, &config.base_url, config.env.as_ref())?;
+        let mut plan = Plan::new(&config.load, &config.base_url, config.env.as_ref())?;
+        if let Some(share) = config.share {
+            plan.take(share);
+        }
         let tls = Tls::for_target(&plan.base, &plan.load.tls)?;
-        allow_open_files(plan.max_in_flight)?;
+        allow_open_files(plan.most_connections())?;
         plan.destination.check_resolves()?;
         Ok(Self {
             plan: Arc::new(plan),
@@ -81,6 +88,7 @@ pub struct RunningLoad {
     commands: watch::Sender<Command>,
     result: oneshot::Receiver<GeneratorRecord>,
     threads: Vec<JoinHandle<()>>,
+    held: Option<Holding>,
 }
 
 /// What the threads of a load leave behind; the last one of them makes the generator's record of it.
@@ -112,7 +120,7 @@ impl Parts {
 }
 
 impl RunningLoad {
-    /// Checks the load and starts it; slot 0 is due at once. Blocks while the target's name is resolved.
+    /// Checks the load and starts it; slot 0 is due at once, or when its share says. Blocks while the target's name is resolved.
     ///
     /// # Errors
     ///
@@ -123,6 +131,8 @@ impl RunningLoad {
 
     pub(crate) fn start_checked(checked: Checked) -> Result<Self, LoadError> {
         let (threads, clock) = (checked.plan.threads, checked.clock);
+        let starts = checked.plan.share.map(|s| s.starts);
+        let held = Holding::start(&checked).map_err(LoadError::Thread)?;
         let counters = Arc::new(Counters::new(threads));
         let (commands, orders) = watch::channel(Command::Wait);
         let (report, result) = oneshot::channel();
@@ -148,19 +158,30 @@ impl RunningLoad {
         let threads = threads
             .collect::<Result<_, _>>()
             .map_err(LoadError::Thread)?;
-        commands.send_replace(Command::Run(clock.now()));
+        commands.send_replace(Command::Run(starts.unwrap_or_else(|| clock.now())));
         Ok(Self {
             counters,
             commands,
             result,
             threads,
+            held,
         })
     }
 
     /// The state of the load. Counts are exact; quantiles and the rate are renewed every second while slots are
     /// being sent.
     pub fn stats(&self) -> LoadStats {
-        self.counters.snapshot()
+        let slots = self.counters.snapshot();
+        match &self.held {
+            Some(held) => slots.with_held(&held.stats()),
+            None => slots,
+        }
+    }
+
+    fn order(&self, order: Order) {
+        if let Some(held) = &self.held {
+            held.order(order);
+        }
     }
 
     /// Sends no more slots, waits up to `drain` for those in flight (each ends at its own deadline at the latest), and
@@ -184,9 +205,10 @@ impl RunningLoad {
         impatience: impl Future<Output = ()>,
     ) -> GeneratorRecord {
         self.commands.send_replace(Command::Drain(drain));
+        self.order(Order::Finish);
         tokio::select! {
             biased;
-            ended = &mut self.result => self.ended(ended),
+            ended = &mut self.result => self.ended(ended).await,
             () = impatience => self.abort().await,
         }
     }
@@ -198,13 +220,19 @@ impl RunningLoad {
     /// If the generator's thread has panicked, with its panic.
     pub async fn abort(mut self) -> GeneratorRecord {
         self.commands.send_replace(Command::Abort);
+        self.order(Order::Abort);
         let ended = (&mut self.result).await;
-        self.ended(ended)
+        self.ended(ended).await
     }
 
-    fn ended(self, ended: Result<GeneratorRecord, RecvError>) -> GeneratorRecord {
+    async fn ended(self, ended: Result<GeneratorRecord, RecvError>) -> GeneratorRecord {
         match ended {
-            Ok(record) => record,
+            Ok(mut record) => {
+                if let Some(held) = self.held {
+                    record.cpu_us += held.over().await;
+                }
+                record
+            }
             Err(gone) => {
                 // A thread that ended without its part has panicked; the others end with the load's commands.
                 drop(self.commands);

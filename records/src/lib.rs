@@ -5,17 +5,20 @@
 
 mod clock;
 mod disk;
+mod long_lived;
 mod merge;
 mod observation;
 mod recording;
 pub mod redact;
 mod request;
 mod run;
+mod shards;
 mod table;
 mod times;
 
 pub use clock::{Interval, RunClock, RunOffset};
 pub use disk::{ReadError, RecordingWriter, WriteError, requests_parquet};
+pub use long_lived::{StreamEnd, StreamRecord};
 pub use merge::MergeError;
 pub use observation::{
     ClockSample, Gap, LogRecord, LogSource, ObjectKind, StageEvent, StageRecord, WatchRecord,
@@ -29,4 +32,5 @@ pub use run::{
     EndKind, FORMAT_VERSION, GateLimits, GeneratorRecord, Lateness, RequestFacts, RunEnd,
     RunRecord, TargetFacts,
 };
+pub use shards::{Shard, Shards};
 pub use table::{Columns, ConnectionColumns, Connections, RequestColumns, Requests, Rows, Table};

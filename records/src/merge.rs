@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     Connections, EndKind, GeneratorRecord, Lateness, LogSource, Recording, RunEnd, RunRecord,
-    WatchRecord, WatchType,
+    WatchRecord, WatchType, shards,
 };
 
 /// Recordings that cannot be merged.
@@ -18,6 +18,19 @@ pub enum MergeError {
     /// They are of different runs.
     #[error("recordings of two runs cannot be merged: {0:?} and {1:?}; give the parts of one run")]
     DifferentRuns(String, String),
+    /// Only some of them are of generators that share a load.
+    #[error(
+        "only some of the recordings are of generators that share a load (--shard); give those of one run alone"
+    )]
+    NotAllShards,
+    /// Two generators did not share one load.
+    #[error(
+        "generators {0} and {1} did not share one load: scenario, start or number of generators differ; start all of them with the same ones"
+    )]
+    DifferentLoads(u64, u64),
+    /// One generator twice.
+    #[error("there are two recordings of generator {0}; give one of each")]
+    ShardTwice(u64),
 }
 
 impl Recording {
@@ -29,11 +42,19 @@ impl Recording {
     /// as those of one generator. What several observers saw is kept once, with its first receipt: a watch event by its
     /// object and version, a log line by its container, time and text.
     ///
+    /// Generators that shared one load (`run.shards`) keep the numbers of their slots. Their times are moved further where
+    /// a clock that two of them saw proves a wall clock wrong, and how far they can still be off is kept with them.
+    ///
     /// # Errors
     ///
-    /// [`MergeError::Nothing`] without a part, [`MergeError::DifferentRuns`] when the run ids differ.
+    /// [`MergeError::Nothing`] without a part, [`MergeError::DifferentRuns`] when the run ids differ, and the others when
+    /// the parts are not of different generators of one load.
     pub fn merge(parts: Vec<Self>) -> Result<Self, MergeError> {
         let mut parts = on_one_clock(parts)?;
+        let of_one_load = shards::in_order(&mut parts)?;
+        if of_one_load {
+            shards::align(&mut parts);
+        }
         let sharded = several_generators(&parts);
         if sharded {
             parts.iter_mut().fold(0, renumber_connections);
@@ -50,6 +71,7 @@ impl Recording {
                 merged.requests.push(r);
             }
             add_connections(&mut merged.connections, &part.connections);
+            extend_new(&mut merged.streams, part.streams);
             merged.watch.extend(part.watch);
             merged.logs.extend(part.logs);
             extend_new(&mut merged.stages, part.stages);
@@ -57,7 +79,10 @@ impl Recording {
             extend_new(&mut merged.losses, part.losses);
         }
         merged.sort();
-        if sharded {
+        if of_one_load && let Some(generator) = &mut merged.generator {
+            shards::measure(generator, &merged.requests);
+        }
+        if sharded && !of_one_load {
             let mut seq = 0..;
             merged
                 .requests
@@ -171,9 +196,10 @@ fn extend_new<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
 }
 
 fn run_of(mut a: RunRecord, b: RunRecord, sharded: bool) -> RunRecord {
-    if sharded {
+    if sharded && a.shards.is_none() {
         a.rate_per_second += b.rate_per_second;
     }
+    a.shards = shards::together(a.shards, b.shards);
     extend_new(&mut a.warnings, b.warnings);
     extend_new(&mut a.requests, b.requests);
     a.log_marks.extend(b.log_marks);

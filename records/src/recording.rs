@@ -2,7 +2,7 @@
 
 use crate::{
     ClockSample, Connections, Gap, GeneratorRecord, LogRecord, Requests, RunRecord, StageRecord,
-    WatchRecord,
+    StreamRecord, WatchRecord,
 };
 
 /// Everything that was recorded in one run. Each list is in the order of its records' own time
@@ -15,6 +15,8 @@ pub struct Recording {
     pub requests: Requests,
     /// The generator's connections.
     pub connections: Connections,
+    /// Connections that were held open, in the order of their numbers.
+    pub streams: Vec<StreamRecord>,
     /// Watch events and gaps.
     pub watch: Vec<WatchRecord>,
     /// Log lines.
@@ -45,6 +47,7 @@ impl Recording {
             run,
             requests: Requests::default(),
             connections: Connections::default(),
+            streams: Vec::new(),
             watch: Vec::new(),
             logs: Vec::new(),
             stages: Vec::new(),

@@ -14,11 +14,21 @@ pub enum Lane {
     Reused,
     /// A stream on a shared HTTP/2 connection.
     Http2,
+    /// A response that is held open: server-sent events, or any other body that goes on.
+    Stream,
+    /// A WebSocket.
+    WebSocket,
 }
 
 impl Lane {
     /// Every lane.
-    pub const ALL: [Self; 3] = [Self::New, Self::Reused, Self::Http2];
+    pub const ALL: [Self; 5] = [
+        Self::New,
+        Self::Reused,
+        Self::Http2,
+        Self::Stream,
+        Self::WebSocket,
+    ];
 
     /// The lane's name in recordings and reports.
     pub const fn as_str(self) -> &'static str {
@@ -26,7 +36,19 @@ impl Lane {
             Self::New => "new",
             Self::Reused => "reused",
             Self::Http2 => "http2",
+            Self::Stream => "stream",
+            Self::WebSocket => "websocket",
         }
+    }
+
+    /// Whether it is held open for as long as it goes, instead of answering and ending.
+    pub const fn is_long_lived(self) -> bool {
+        matches!(self, Self::Stream | Self::WebSocket)
+    }
+
+    /// Whether its requests are slots of the schedule; the others are due when they are sent.
+    pub const fn has_slot(self) -> bool {
+        !self.is_long_lived()
     }
 }
 
@@ -82,11 +104,15 @@ pub enum Outcome {
     BodyMismatch,
     /// The client gave up in mid-answer, as the scenario told it to (`abort_after`).
     GaveUp,
+    /// The peer ended a long-lived stream in good order, where the scenario wants it to stay open.
+    EndedEarly,
+    /// A WebSocket close frame whose code tells of a failure (another one than 1000, 1001 and 1012).
+    CloseCode,
 }
 
 impl Outcome {
     /// Every outcome, in the order of the definition.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::Ok,
         Self::Status,
         Self::Dropped,
@@ -111,6 +137,8 @@ impl Outcome {
         Self::StreamReset,
         Self::BodyMismatch,
         Self::GaveUp,
+        Self::EndedEarly,
+        Self::CloseCode,
     ];
 
     /// The outcome's name in recordings and reports.
@@ -140,6 +168,8 @@ impl Outcome {
             Self::StreamReset => "stream_reset",
             Self::BodyMismatch => "body_mismatch",
             Self::GaveUp => "gave_up",
+            Self::EndedEarly => "ended_early",
+            Self::CloseCode => "close_code",
         }
     }
 
@@ -173,9 +203,12 @@ impl Outcome {
         )
     }
 
-    /// Whether a body that had begun did not come to its end.
+    /// Whether a body that had begun did not come to its end, or a stream to its own.
     pub const fn is_truncated(self) -> bool {
-        matches!(self, Self::TruncatedBody | Self::ResetInBody)
+        matches!(
+            self,
+            Self::TruncatedBody | Self::ResetInBody | Self::EndedEarly
+        )
     }
 }
 
@@ -230,6 +263,11 @@ impl Phase {
 }
 
 /// One scheduled slot of the load. Absent times were never reached. `T` is what holds its texts.
+///
+/// A request on a long-lived lane is a row too, from the attempt to open it to its end. It has no slot: it is due when it
+/// is sent, and its `seq` counts from [`FIRST_LONG_LIVED`](RequestRecord::FIRST_LONG_LIVED). One that was still open when
+/// the load ended is `ok` in phase `body`. What happened while it was open is in its
+/// [`StreamRecord`](crate::StreamRecord).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RequestRecord<T = String> {
     /// Number of the slot, from 0, in the order of the schedule.
@@ -293,6 +331,9 @@ pub struct RequestRecord<T = String> {
 }
 
 impl RequestRecord {
+    /// The first `seq` of a request on a long-lived lane, and the first id of its connections: far beyond any slot.
+    pub const FIRST_LONG_LIVED: u64 = 1 << 41;
+
     /// A slot that nothing has happened to yet.
     pub fn scheduled(seq: u64, lane: Lane, name: &str, scheduled: RunOffset) -> Self {
         Self {

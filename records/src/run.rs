@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::RunOffset;
+use crate::{RunOffset, Shards};
 
 /// Version of the on-disk format. A reader refuses a newer major version and reads every older one.
 pub const FORMAT_VERSION: u32 = 1;
@@ -44,6 +44,9 @@ pub struct RunRecord {
     /// What could not be done as it should have been (no PID namespace here, ...), in words.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// The generators that share the slots, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<Shards>,
     /// How the run ended. `None` while it runs, and for ever when the tool was killed.
     pub end: Option<RunEnd>,
 }

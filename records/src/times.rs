@@ -25,6 +25,12 @@ impl Recording {
                 .flatten()
                 .for_each(map);
         });
+        for s in &mut self.streams {
+            [&mut s.first_message, &mut s.last_message]
+                .into_iter()
+                .flatten()
+                .for_each(map);
+        }
         for w in &mut self.watch {
             match w {
                 WatchRecord::Event { at, .. } => map(at),
@@ -53,6 +59,7 @@ impl Recording {
     pub(crate) fn sort(&mut self) {
         self.requests.sort();
         self.connections.sort();
+        self.streams.sort_by_key(|s| s.seq);
         self.watch.sort_by_key(|w| match w {
             WatchRecord::Event { at, .. } => *at,
             WatchRecord::Gap(gap) => gap.from,

@@ -30,6 +30,7 @@ fn part(wall_start: i64) -> Recording {
         requests: vec![],
         rate_per_second: 10.0,
         rate_shape: None,
+        shards: None,
         scenario: serde_json::Value::Null,
         warnings: vec![],
         end: Some(RunEnd {

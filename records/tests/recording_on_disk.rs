@@ -33,6 +33,7 @@ fn run() -> RunRecord {
         requests: vec![],
         rate_per_second: 100.0,
         rate_shape: None,
+        shards: None,
         scenario: serde_json::Value::Null,
         warnings: vec![],
         end: None,

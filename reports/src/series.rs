@@ -52,7 +52,7 @@ impl Kind {
             Outcome::Ok => Self::Ok,
             Outcome::Status | Outcome::BodyMismatch => Self::Status,
             Outcome::Dropped | Outcome::Aborted | Outcome::GaveUp => Self::NotSent,
-            Outcome::DeadlineExceeded | Outcome::Protocol => Self::Other,
+            Outcome::DeadlineExceeded | Outcome::Protocol | Outcome::CloseCode => Self::Other,
             o if o.is_truncated() => Self::Truncated,
             o if o.is_connect_failure() => Self::Connect,
             _ => Self::Cut,
@@ -103,16 +103,21 @@ pub(crate) struct Seconds {
     pub(crate) each: Vec<Second>,
 }
 
-/// Latency of an answered request from the time it was due, ns.
+/// Latency of an answered request from the time it was due, ns. What was held open has none.
 pub(crate) fn latency(request: &Request<'_>) -> Option<i64> {
-    let answered = matches!(request.outcome, Outcome::Ok | Outcome::Status);
+    let answered =
+        matches!(request.outcome, Outcome::Ok | Outcome::Status) && !request.lane.is_long_lived();
     let ended = request.ended.filter(|_| answered)?;
     Some(ended.nanos_since(request.scheduled))
 }
 
-/// The second in which a request was due.
+/// The second in which a request was due; for what was held open and failed, the one in which it did.
 pub(crate) fn second(request: &Request<'_>) -> i64 {
-    request.scheduled.nanos().div_euclid(1_000_000_000)
+    let failed = request.lane.is_long_lived() && request.outcome.is_failure();
+    let at = request.ended.filter(|_| failed);
+    at.unwrap_or(request.scheduled)
+        .nanos()
+        .div_euclid(1_000_000_000)
 }
 
 impl Seconds {

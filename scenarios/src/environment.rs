@@ -73,7 +73,7 @@ impl Scenario {
     ///
     /// Everything that is missing or unusable, with its request and place.
     pub fn check_environment(&self) -> Result<(), EnvironmentErrors> {
-        let requests = self.load.requests.iter();
+        let requests = self.load.all_requests();
         let errors: Vec<_> = requests
             .flat_map(|r| {
                 let headers = environment_headers(r, |name| std::env::var_os(name)).err();
@@ -119,7 +119,7 @@ fn template_variables(request: &RequestSpec) -> impl Iterator<Item = &str> {
 /// environment or a file, whole and without their scheme (`Bearer ...`), the longest first.
 pub fn secret_values(scenario: &Scenario) -> Vec<String> {
     let mut secrets = Vec::new();
-    for request in &scenario.load.requests {
+    for request in scenario.load.all_requests() {
         for (_, source) in &request.headers {
             match source {
                 HeaderSource::Env(variable) => secrets.extend(std::env::var(variable).ok()),

@@ -29,7 +29,8 @@ pub use flags::ScenarioFlags;
 pub use model::{
     Arrivals, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, Gate, HeaderSource,
     KubernetesTarget, Limits, Load, Pacing, PoolSpec, Rate, RateStep, RequestSpec, ResolveOverride,
-    SandboxTarget, Scenario, Stage, StageKind, StatusRange, Target, TlsSpec,
+    SandboxTarget, Scenario, Stage, StageKind, StatusRange, StreamKind, StreamSpec, Target,
+    TlsSpec,
 };
 pub use problem::{Place, Position, Problem, ScenarioErrors};
 pub use redacted::{redacted, redacted_path};

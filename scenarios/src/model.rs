@@ -119,6 +119,65 @@ pub struct Load {
     pub tls: TlsSpec,
     /// The requests, at least one.
     pub requests: Vec<RequestSpec>,
+    /// Connections that are held open beside them.
+    pub streams: Vec<StreamSpec>,
+}
+
+impl Load {
+    /// Every kind of request, those that open streams included.
+    pub fn all_requests(&self) -> impl Iterator<Item = &RequestSpec> {
+        let opening = self.streams.iter().map(|s| &s.request);
+        self.requests.iter().chain(opening)
+    }
+}
+
+/// Connections that are held open for as long as the load goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamSpec {
+    /// What goes over them.
+    pub kind: StreamKind,
+    /// The request that opens one; its deadline ends with the response's head.
+    pub request: RequestSpec,
+    /// How many are held at once.
+    pub count: u32,
+    /// How often a message is expected; a WebSocket is sent one as often, to be echoed.
+    pub cadence: Duration,
+    /// A connection on which nothing comes for longer is given up as failed.
+    pub max_silence: Duration,
+    /// From a failed attempt to open one to the next attempt.
+    pub retry: Duration,
+    /// Whether the peer may end it in good order.
+    pub may_end: bool,
+}
+
+/// What goes over a connection that is held open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamKind {
+    /// Server-sent events.
+    Sse,
+    /// A response whose body goes on.
+    Chunked,
+    /// A WebSocket.
+    WebSocket,
+}
+
+impl StreamKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Sse, Self::Chunked, Self::WebSocket];
+
+    /// The kind's key in scenarios.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sse => "sse",
+            Self::Chunked => "chunked",
+            Self::WebSocket => "websocket",
+        }
+    }
+
+    /// The kind with that key.
+    pub(crate) fn named(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|k| k.as_str() == key)
+    }
 }
 
 impl Load {
@@ -137,6 +196,7 @@ impl Load {
             resolve: Vec::new(),
             tls: TlsSpec::default(),
             requests,
+            streams: Vec::new(),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::{
     BodyCheck, BodySource, ExecCommand, HeaderSource, Load, Pacing, PoolSpec, Rate, RateStep,
-    RequestSpec, ResolveOverride, Scenario, Stage, StageKind, Target, TlsSpec,
+    RequestSpec, ResolveOverride, Scenario, Stage, StageKind, StreamSpec, Target, TlsSpec,
 };
 use crate::units::{write_duration, write_rate};
 
@@ -92,6 +92,9 @@ fn load(load: &Load) -> Value {
     if let Some(url) = &load.base_url {
         value["base_url"] = json!(redact::line(url));
     }
+    if !load.streams.is_empty() {
+        value["streams"] = load.streams.iter().map(stream).collect();
+    }
     if let Some(header) = &load.pod_header {
         value["pod_header"] = json!(header);
     }
@@ -160,6 +163,24 @@ fn tls(tls: &TlsSpec) -> Map<String, Value> {
         ("insecure", tls.insecure.then_some(json!(true))),
     ];
     present(keys)
+}
+
+fn stream(stream: &StreamSpec) -> Value {
+    let mut value = json!({
+        "name": stream.request.name,
+        "count": stream.count,
+        "cadence": write_duration(stream.cadence),
+        "max_silence": write_duration(stream.max_silence),
+        "retry": write_duration(stream.retry),
+        "expect": if stream.may_end { "orderly_end" } else { "open" },
+        "deadline": write_duration(stream.request.deadline),
+    });
+    value[stream.kind.as_str()] = json!(redacted_path(&stream.request.path));
+    let headers = &stream.request.headers;
+    if !headers.is_empty() {
+        value["headers"] = Value::Object(headers.iter().map(header).collect());
+    }
+    value
 }
 
 fn present<const N: usize>(keys: [(&str, Option<Value>); N]) -> Map<String, Value> {

@@ -243,6 +243,12 @@ const LOAD: Table = Table {
             Shape::Sections(&REQUEST),
             "The mix of requests.",
         ),
+        optional(
+            "streams",
+            Shape::Sections(&STREAM),
+            None,
+            "Connections that are held open beside the requests, for as long as the load goes on.",
+        ),
     ],
     one_of: &[],
     planned: &[planned("journeys", &["requests"])],
@@ -492,6 +498,82 @@ const REQUEST: Table = Table {
     planned: &[],
 };
 
+/// The keys of a stream that say what goes over it.
+pub(crate) const STREAM_KINDS: &[&str] = &["sse", "chunked", "websocket"];
+
+const STREAM: Table = Table {
+    home: "load.streams[]",
+    doc: "Connections that are held open: a name and exactly one kind.",
+    keys: &[
+        required(
+            "name",
+            Shape::Text,
+            "Its name, unique among requests and streams.",
+        ),
+        optional(
+            "sse",
+            Shape::Path,
+            None,
+            "Server-sent events from this path.",
+        ),
+        optional(
+            "chunked",
+            Shape::Path,
+            None,
+            "A response of this path whose body goes on.",
+        ),
+        optional(
+            "websocket",
+            Shape::Path,
+            None,
+            "A WebSocket to this path, which echoes what it is sent.",
+        ),
+        optional(
+            "count",
+            Shape::Whole(1, 10_000),
+            Some("1"),
+            "How many are held open at once.",
+        ),
+        required(
+            "cadence",
+            Shape::Deadline,
+            "How often a message is expected; a WebSocket is sent one as often, to be echoed.",
+        ),
+        optional(
+            "max_silence",
+            Shape::Deadline,
+            None,
+            "A connection on which nothing comes for longer is given up as failed; five times the cadence when left out.",
+        ),
+        optional(
+            "retry",
+            Shape::Deadline,
+            Some("1s"),
+            "From a failed attempt to the next one. The first attempt after a loss is made at once.",
+        ),
+        optional(
+            "expect",
+            Shape::Choice(&["orderly_end", "open"]),
+            Some("orderly_end"),
+            "Whether the server may end it in good order (the end of the body, a close frame 1000, 1001 or 1012), or must keep it `open`.",
+        ),
+        optional(
+            "headers",
+            Shape::Headers,
+            None,
+            "Request headers. Take secrets from the environment.",
+        ),
+        optional(
+            "deadline",
+            Shape::Deadline,
+            None,
+            "From sending to the response's head; the load's deadline when left out.",
+        ),
+    ],
+    one_of: STREAM_KINDS,
+    planned: &[],
+};
+
 const EXPECT_BODY: Table = Table {
     home: "load.requests[].expect_body",
     doc: "What the body of a successful response must be like; up to 1 MiB of it.",
@@ -652,6 +734,7 @@ pub(crate) const TABLES: &[&Table] = &[
     &POOL,
     &TLS,
     &REQUEST,
+    &STREAM,
     &EXPECT_BODY,
     &BODY,
     &STAGE,

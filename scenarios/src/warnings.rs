@@ -15,7 +15,7 @@ impl Scenario {
                     .to_owned(),
             );
         }
-        for request in &self.load.requests {
+        for request in self.load.all_requests() {
             for (name, source) in &request.headers {
                 if matches!(source, HeaderSource::Literal(_)) && is_secret_header(name) {
                     warnings.push(format!(

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rollscope_records::Lane;
 use rollscope_scenarios::{
     Arrivals, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, HeaderSource, Limits,
-    Pacing, PoolSpec, Rate, RateStep, ResolveOverride, Scenario, StageKind, StatusRange, Target,
-    Template, TlsSpec, parse, redacted,
+    Pacing, PoolSpec, Rate, RateStep, ResolveOverride, Scenario, StageKind, StatusRange,
+    StreamKind, Target, Template, TlsSpec, parse, redacted,
 };
 
 fn folder() -> &'static Path {
@@ -467,4 +467,43 @@ fn a_cap_that_is_too_low_and_a_run_without_settle_are_warnings() {
              with `authorization: { env: VARIABLE }`",
         ]
     );
+}
+
+#[test]
+fn streams_are_held_with_these_defaults() {
+    let scenario = good(
+        r#"
+name: held
+target: { none: {} }
+load:
+  base_url: http://127.0.0.1:8080
+  rate: 10/s
+  deadline: 7s
+  requests:
+    - { name: list, get: / }
+  streams:
+    - { name: feed, sse: /events, cadence: 2s }
+    - { name: tail, chunked: /tail, cadence: 1s, max_silence: 3s, retry: 100ms, count: 8, deadline: 2s }
+    - { name: chat, websocket: /ws, cadence: 1s, expect: open, headers: { authorization: { env: TOKEN } } }
+stages:
+  - exec: ./deploy.sh
+"#,
+    );
+    let [feed, tail, chat] = scenario.load.streams.as_slice() else {
+        panic!("{:?}", scenario.load.streams);
+    };
+    assert_eq!((feed.kind, feed.count), (StreamKind::Sse, 1));
+    assert_eq!(feed.max_silence, Duration::from_secs(10));
+    assert_eq!(feed.retry, Duration::from_secs(1));
+    assert_eq!(feed.request.deadline, Duration::from_secs(7));
+    assert!(feed.may_end && feed.request.expects(200) && !feed.request.expects(302));
+    assert_eq!((tail.kind, tail.count), (StreamKind::Chunked, 8));
+    assert_eq!(tail.max_silence, Duration::from_secs(3));
+    assert_eq!(tail.request.deadline, Duration::from_secs(2));
+    assert_eq!(chat.kind, StreamKind::WebSocket);
+    assert!(!chat.may_end && chat.request.expects(101));
+    assert_eq!(scenario.load.all_requests().count(), 4);
+    let recorded = redacted(&scenario)["load"]["streams"].to_string();
+    assert!(recorded.contains(r#""websocket":"/ws""#), "{recorded}");
+    assert!(recorded.contains(r#""env":"TOKEN""#), "{recorded}");
 }

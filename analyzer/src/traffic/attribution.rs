@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use rollscope_records::{Outcome, Recording, Request, Requests};
+use rollscope_records::{Outcome, Phase, Recording, Request, Requests};
 
 use super::certain::{ByConnection, Certain};
 use super::failure::Failure;
@@ -192,7 +192,9 @@ fn lengths(requests: &Requests) -> BTreeMap<String, Lengths> {
         let took = ended.nanos_since(began);
         let of = all.entry(r.name).or_default();
         of.lived = of.lived.max(took);
-        if r.outcome == Outcome::Ok {
+        // What was still held open when the load ended did not end by itself.
+        let held = r.lane.is_long_lived() && r.phase != Phase::Done;
+        if r.outcome == Outcome::Ok && !held {
             of.ended = of.ended.max(Some(took));
         }
     }

@@ -49,7 +49,8 @@ impl Kind {
             | Outcome::ResetInBody
             | Outcome::WriteFailed
             | Outcome::ClosedBeforeSend
-            | Outcome::StreamReset => Self::Cut,
+            | Outcome::StreamReset
+            | Outcome::EndedEarly => Self::Cut,
             Outcome::Dns | Outcome::ConnectLocal => Self::Local,
             Outcome::DeadlineExceeded => Self::Deadline,
             Outcome::Status => Self::of_status(r, pods_named),
@@ -61,7 +62,8 @@ impl Kind {
             | Outcome::Dropped
             | Outcome::BodyMismatch
             | Outcome::Aborted
-            | Outcome::GaveUp => Self::Other,
+            | Outcome::GaveUp
+            | Outcome::CloseCode => Self::Other,
         }
     }
 

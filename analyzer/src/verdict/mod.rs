@@ -1,5 +1,6 @@
 //! How the run ended for the pipeline. Nobody can make a run look clean that did not look.
 
+mod shards;
 mod validity;
 
 use rollscope_records::{EndKind, Recording};

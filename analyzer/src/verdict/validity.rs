@@ -2,7 +2,7 @@
 
 use rollscope_records::{EndKind, marks};
 
-use super::Grounds;
+use super::{Grounds, shards};
 use crate::analysis::StageReport;
 use crate::words::{count, span};
 
@@ -11,6 +11,7 @@ pub(super) fn reasons(g: &Grounds<'_>) -> Vec<String> {
     let mut all = Vec::new();
     ending(g, &mut all);
     load(g, &mut all);
+    shards::reasons(g, &mut all);
     observation(g, &mut all);
     exercised(g, &mut all);
     rollout(g, &mut all);
@@ -75,12 +76,12 @@ fn load(g: &Grounds<'_>, all: &mut Vec<String>) {
             gate.max_dropped
         ));
     }
-    let in_time = in_time(g);
+    let (slots, in_time) = slots(g, |_| true);
     // In thousandths of what was planned, rounded down: 98.99 % is not 99 %.
-    if in_time.saturating_mul(1000) < c.planned.saturating_mul(u64::from(gate.min_rate_permille)) {
+    if in_time.saturating_mul(1000) < slots.saturating_mul(u64::from(gate.min_rate_permille)) {
         all.push(format!(
             "the rate was not held: {in_time} of {} were sent within {} of their time, {} in 1000 are needed",
-            count(c.planned, "slot"),
+            count(slots, "slot"),
             span(gate.in_time_nanos),
             gate.min_rate_permille
         ));
@@ -92,23 +93,26 @@ fn load(g: &Grounds<'_>, all: &mut Vec<String>) {
                 count(generator.lost_records, "record")
             ));
         }
-        if generator.planned > c.planned {
+        if generator.planned > slots {
             all.push(format!(
-                "the recording has {} of {} that the generator planned",
-                c.planned,
+                "the recording has {slots} of {} that the generator planned",
                 count(generator.planned, "slot")
             ));
         }
     }
 }
 
-fn in_time(g: &Grounds<'_>) -> u64 {
+/// The slots of the schedule whose numbers are meant, and how many of them were sent in time. What is held open has no
+/// time to keep: it must not make up for slots that were late.
+pub(super) fn slots(g: &Grounds<'_>, meant: impl Fn(u64) -> bool) -> (u64, u64) {
     let allowed = g.recording.run.gate.in_time_nanos;
-    let on_time = g.recording.requests.iter().filter(|r| {
-        r.dispatched
-            .is_some_and(|d| d.nanos_since(r.scheduled) <= allowed)
-    });
-    on_time.count() as u64
+    let requests = g.recording.requests.iter();
+    let slots = requests.filter(|r| r.lane.has_slot() && meant(r.seq));
+    slots.fold((0, 0), |(slots, in_time), r| {
+        let late = r.dispatched.map(|d| d.nanos_since(r.scheduled));
+        let on_time = late.is_some_and(|nanos| nanos <= allowed);
+        (slots + 1, in_time + u64::from(on_time))
+    })
 }
 
 fn observation(g: &Grounds<'_>, all: &mut Vec<String>) {

@@ -7,8 +7,10 @@ mod output;
 mod progress;
 mod run_record;
 mod session;
+mod shard;
 mod target;
 
+use rollscope_records::Recording;
 use rollscope_sandbox::TruthLog;
 use rollscope_scenarios::{Scenario, ScenarioFlags};
 
@@ -16,27 +18,36 @@ use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::{analyze, terminal};
 use output::Output;
+use shard::OwnShard;
 
 /// Runs a scenario. The exit code is the verdict's; with `--record-only` it only says whether the recording is whole.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let scenario = scenario(args)?;
-    let output = Output::create(args.out.as_deref(), &scenario.name)?;
+    let shard = OwnShard::of(args, &scenario)?;
+    let output = Output::create(args.out.as_deref(), &scenario.name, shard.as_ref())?;
     let truth = match &args.truth {
         Some(dir) => TruthLog::open(dir).map_err(Failure::environment)?,
         None => TruthLog::default(),
     };
-    let ended = match record(&scenario, &output, truth, args.tui) {
+    let ended = match record(&scenario, &output, truth, args.tui, shard) {
         Ok(ended) => ended,
         Err(failure) => {
             output.remove_if_empty();
             return Err(failure);
         }
     };
-    if args.record_only {
+    if args.record_only || shard.is_some() {
         terminal::result(&format!("recording: {}\n", output.recording().display()));
+        if let Some(shard) = shard {
+            terminal::note(&format!(
+                "generator {} of {} is done; the verdict is that of all of them together: rollscope analyze with their {} recordings",
+                shard.index, shard.of, shard.of
+            ));
+        }
         return Ok(ended);
     }
-    analyze::verdict(&output.recording(), output.dir(), &args.output)
+    let recording = Recording::open(&output.recording()).map_err(Failure::usage)?;
+    analyze::verdict(&recording, output.dir(), &args.output)
 }
 
 fn scenario(args: &RunArgs) -> Result<Scenario, Failure> {
@@ -68,10 +79,11 @@ fn record(
     output: &Output,
     truth: TruthLog,
     tui: bool,
+    shard: Option<OwnShard>,
 ) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| Failure::environment(format!("cannot start the runtime: {e}")))?;
-    runtime.block_on(session::record(scenario, output, truth, tui))
+    runtime.block_on(session::record(scenario, output, truth, tui, shard))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
+use super::shard::OwnShard;
 use crate::exit::Failure;
 
 /// The output folder: `timeline.html`, `report.json`, `recording.rollscope/`.
@@ -13,9 +14,18 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Creates the folder; by default a new one, `rollscope-runs/<name>-<time>`.
-    pub(crate) fn create(dir: Option<&Path>, name: &str) -> Result<Self, Failure> {
-        let dir = dir.map_or_else(|| default_dir(name), Path::to_owned);
+    /// Creates the folder; by default a new one, `rollscope-runs/<name>-<time>`, and of several generators that begin at
+    /// one time, each one's own in that.
+    pub(super) fn create(
+        dir: Option<&Path>,
+        name: &str,
+        shard: Option<&OwnShard>,
+    ) -> Result<Self, Failure> {
+        let dir = match (dir, shard) {
+            (Some(dir), _) => dir.to_owned(),
+            (None, Some(shard)) => named_dir(name, shard.start()).join(shard.folder()),
+            (None, None) => default_dir(name),
+        };
         let output = Self { dir };
         if output.recording().exists() {
             let at = output.recording().display().to_string();
@@ -45,13 +55,17 @@ impl Output {
     }
 }
 
-fn default_dir(name: &str) -> PathBuf {
-    let now = OffsetDateTime::now_utc();
+fn named_dir(name: &str, at: OffsetDateTime) -> PathBuf {
+    let at = at.to_offset(time::UtcOffset::UTC);
     let stamp = format_description!("[year][month][day]-[hour][minute][second]Z");
-    let stamp = now
+    let stamp = at
         .format(&stamp)
-        .unwrap_or_else(|_| now.unix_timestamp().to_string());
-    let base = Path::new("rollscope-runs").join(format!("{name}-{stamp}"));
+        .unwrap_or_else(|_| at.unix_timestamp().to_string());
+    Path::new("rollscope-runs").join(format!("{name}-{stamp}"))
+}
+
+fn default_dir(name: &str) -> PathBuf {
+    let base = named_dir(name, OffsetDateTime::now_utc());
     let numbered = (2..).map(|n| PathBuf::from(format!("{}-{n}", base.display())));
     std::iter::once(base.clone())
         .chain(numbered)

@@ -37,12 +37,12 @@ enum Shown {
 }
 
 impl Display {
-    /// A display for a run of `scenario`; with `tui` on the whole screen, if there is one.
-    pub(super) fn new(scenario: &Scenario, clock: RunClock, tui: bool) -> Self {
+    /// A display for a run of `scenario` that so many generators share; with `tui` on the whole screen, if there is one.
+    pub(super) fn new(scenario: &Scenario, generators: u64, clock: RunClock, tui: bool) -> Self {
         Self {
             name: scenario.name.clone(),
             clock,
-            planned_rate: scenario.load.rate.highest(),
+            planned_rate: scenario.load.rate.highest() / generators as f64,
             shown: Shown::new(tui),
         }
     }

@@ -8,20 +8,24 @@ use rollscope_records::{
 };
 use rollscope_scenarios::{Scenario, redacted, redacted_path};
 
+use super::shard::OwnShard;
+
 /// The run's record at its start.
-pub(crate) fn of(
+pub(super) fn of(
     scenario: &Scenario,
     target: TargetFacts,
     mut warnings: Vec<String>,
     clock: &RunClock,
+    shard: Option<&OwnShard>,
 ) -> RunRecord {
+    let own_id = || format!("{:x}-{:x}", clock.wall_start_unix_nanos(), process::id());
     if scenario.load.tls.insecure {
         warnings.push(
             "the target's certificate was not checked (`load.tls.insecure: true`): whoever stands between could have answered"
                 .to_owned(),
         );
     }
-    let requests = scenario.load.requests.iter().map(|r| RequestFacts {
+    let requests = scenario.load.all_requests().map(|r| RequestFacts {
         name: r.name.clone(),
         method: r.method.clone(),
         path: redacted_path(&r.path),
@@ -29,7 +33,7 @@ pub(crate) fn of(
     });
     RunRecord {
         format_version: FORMAT_VERSION,
-        run_id: format!("{:x}-{:x}", clock.wall_start_unix_nanos(), process::id()),
+        run_id: shard.map_or_else(own_id, OwnShard::run_id),
         name: scenario.name.clone(),
         tool: format!("rollscope {}", env!("CARGO_PKG_VERSION")),
         wall_start_unix_nanos: clock.wall_start_unix_nanos(),
@@ -45,6 +49,7 @@ pub(crate) fn of(
         requests: requests.collect(),
         rate_per_second: scenario.load.rate.highest(),
         rate_shape: scenario.load.rate.shape(),
+        shards: shard.map(OwnShard::facts),
         scenario: redacted(scenario),
         warnings,
         end: None,

@@ -15,6 +15,7 @@ use super::interrupt::Interrupt;
 use super::output::Output;
 use super::progress::Display;
 use super::run_record;
+use super::shard::OwnShard;
 use super::target::Target;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
@@ -27,6 +28,8 @@ struct User {
     interrupt: Interrupt,
     /// Whether to use the whole screen.
     tui: bool,
+    /// Which of several generators this is.
+    shard: Option<OwnShard>,
 }
 
 /// Opens the target, records the run, and closes the target again, however it went.
@@ -35,9 +38,14 @@ pub(super) async fn record(
     output: &Output,
     truth: TruthLog,
     tui: bool,
+    shard: Option<OwnShard>,
 ) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen().map_err(Failure::environment)?;
-    let user = User { interrupt, tui };
+    let user = User {
+        interrupt,
+        tui,
+        shard,
+    };
     let mut interrupted = user.interrupt.stopped().clone();
     let target = tokio::select! {
         target = Target::open(scenario, truth) => target?,
@@ -65,7 +73,13 @@ async fn run_in(
     user: &User,
 ) -> Result<Exit, Failure> {
     let clock = RunClock::start();
-    let mut run = run_record::of(scenario, target.facts.clone(), target.warnings(), &clock);
+    let mut run = run_record::of(
+        scenario,
+        target.facts.clone(),
+        target.warnings(),
+        &clock,
+        user.shard.as_ref(),
+    );
     for warning in &run.warnings {
         terminal::note(&format!("warning: {warning}"));
     }
@@ -100,13 +114,14 @@ async fn observe(
     user: &User,
     run: &mut RunRecord,
 ) -> Result<(Option<GeneratorRecord>, RunEnd), Failure> {
+    let drives = user.shard.is_none_or(|s| s.drives());
     let collector = match target.cluster() {
-        Some(cluster) => {
+        Some(cluster) if drives => {
             let api = rollscope_collector::connect(&cluster.url).map_err(Failure::environment)?;
             let collector = Collector::start(api, cluster.scope, clock, recorder.clone()).await;
             Some(collector.map_err(Failure::environment)?)
         }
-        None => None,
+        _ => None,
     };
     let loaded = load(scenario, target, clock, recorder, user, collector.as_ref()).await;
     if let Some(collector) = collector {
@@ -131,15 +146,27 @@ async fn load(
         clock,
         recorder: std::sync::Arc::new(recorder.clone()),
         dialer: target.dialer.clone(),
+        share: user.shard.map(|s| s.share(&clock)).transpose()?,
     })
     .map_err(Failure::environment)?;
     let (progress, seen) = watch::channel(Progress::default());
     let cluster = collector.map(Collector::cluster);
     let interrupted = user.interrupt.stopped();
-    let mut display = Display::new(scenario, clock, user.tui);
+    let generators = user.shard.map_or(1, |s| s.of);
+    let mut display = Display::new(scenario, generators, clock, user.tui);
     let shown = display.show(&seen, || load.stats(), collector, &user.interrupt);
+    let stages = || {
+        walk(
+            &scenario.stages,
+            cluster.as_ref(),
+            clock,
+            recorder,
+            &progress,
+            interrupted.clone(),
+        )
+    };
     let end = tokio::select! {
-        end = walk(&scenario.stages, cluster.as_ref(), clock, recorder, &progress, interrupted.clone()) => of_walk(end),
+        end = staged(user, &clock, &progress, stages) => end,
         error = disk_error(recorder) => environment_failed(error),
         () = shown => unreachable!("the display never ends by itself"),
     };
@@ -152,6 +179,41 @@ async fn load(
         EndKind::EnvironmentFailed | EndKind::Interrupted => load.abort().await,
     };
     Ok((Some(generator), end))
+}
+
+/// Takes the run through its stages; of several generators, at their common time, and only where this one drives.
+async fn staged<W: Future<Output = WalkEnd>>(
+    user: &User,
+    clock: &RunClock,
+    progress: &watch::Sender<Progress>,
+    walk: impl FnOnce() -> W,
+) -> RunEnd {
+    let Some(shard) = user.shard else {
+        return of_walk(walk().await);
+    };
+    let interrupted = user.interrupt.stopped();
+    if !unless_stopped(shard.begun(clock), interrupted).await {
+        return of_walk(WalkEnd::Interrupted);
+    }
+    let end = if shard.drives() {
+        walk().await
+    } else {
+        shard.show(clock, progress);
+        WalkEnd::Completed
+    };
+    if end == WalkEnd::Completed && !unless_stopped(shard.over(clock), interrupted).await {
+        return of_walk(WalkEnd::Interrupted);
+    }
+    of_walk(end)
+}
+
+/// Waits; returns false when the user stops the run before that is over.
+async fn unless_stopped(wait: impl Future<Output = ()>, stopped: &watch::Receiver<bool>) -> bool {
+    let mut stopped = stopped.clone();
+    tokio::select! {
+        () = wait => true,
+        _ = stopped.wait_for(|stop| *stop) => false,
+    }
 }
 
 /// Lets the requests in flight come to their end, unless the user will not wait for them.

@@ -259,6 +259,7 @@ impl Parts {
             requests: facts::kinds(requests, self.deadline_nanos()),
             rate_per_second: facts::rate(requests, &self.meta.hits),
             rate_shape: None,
+            shards: None,
             scenario: Value::Null,
             warnings: Vec::new(),
             end: Some(RunEnd {

@@ -116,6 +116,7 @@ pub(crate) fn run_record(clock: &RunClock) -> RunRecord {
         requests: Vec::new(),
         rate_per_second: 0.0,
         rate_shape: None,
+        shards: None,
         scenario: Value::Null,
         warnings: Vec::new(),
         end: None,

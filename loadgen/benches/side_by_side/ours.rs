@@ -59,6 +59,7 @@ fn run(load: Load, url: &str, lasts: Duration) -> Value {
         clock,
         recorder: Arc::new(writer.clone()),
         dialer: Arc::new(Direct),
+        share: None,
     })
     .unwrap();
     std::thread::sleep(lasts);
@@ -105,6 +106,7 @@ fn run_record(load: &Load, clock: &RunClock) -> RunRecord {
         requests: Vec::new(),
         rate_per_second: load.rate.highest(),
         rate_shape: None,
+        shards: None,
         scenario: Value::Null,
         warnings: Vec::new(),
         end: None,

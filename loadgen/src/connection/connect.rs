@@ -85,10 +85,10 @@ impl Connection {
 }
 
 /// A connected socket, with TLS on it if the target has that, before any HTTP.
-pub(super) struct Transport {
-    pub(super) link: Rc<Link>,
-    pub(super) socket: Weak<TcpStream>,
-    pub(super) stream: Stream,
+pub(crate) struct Transport {
+    pub(crate) link: Rc<Link>,
+    pub(crate) socket: Weak<TcpStream>,
+    pub(crate) stream: Stream,
 }
 
 /// Makes an HTTP/1.1 connection for `slot`.
@@ -112,7 +112,7 @@ pub(crate) async fn connect(
 }
 
 /// Connects for `slot`: the addresses of the target are tried in order, the last failure is returned.
-pub(super) async fn transport(
+pub(crate) async fn transport(
     context: &Context,
     slot: &mut Slot,
     lane: Lane,

@@ -9,13 +9,13 @@ mod socket;
 mod tls;
 mod wire;
 
-pub(crate) use connect::{Connection, connect};
+pub(crate) use connect::{Connection, connect, transport};
 pub use dialer::{Dialer, Direct};
 pub(crate) use frames::Goaway;
 pub(crate) use multiplex::{Multiplex, Shared};
 pub(crate) use pool::Pool;
 pub(crate) use tls::Tls;
-pub(crate) use wire::{PeerEnd, WireEnd, WireFacts};
+pub(crate) use wire::{PeerEnd, Wire, WireEnd, WireFacts};
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]

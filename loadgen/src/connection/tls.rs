@@ -100,7 +100,7 @@ impl Tls {
     ) -> io::Result<Box<TlsStream<Socket>>> {
         let connector = match lane {
             Lane::Http2 => &self.http2,
-            Lane::New | Lane::Reused => &self.http1,
+            Lane::New | Lane::Reused | Lane::Stream | Lane::WebSocket => &self.http1,
         };
         let stream = connector
             .connect(self.server.clone(), Socket::new(stream))

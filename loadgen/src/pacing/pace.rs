@@ -109,9 +109,9 @@ impl Pacer {
         Some(self.due(last))
     }
 
-    /// Sends nothing from slot `end` on.
-    pub(crate) const fn end_before(&mut self, end: u64) {
-        self.end = end;
+    /// Sends nothing from slot `end` on, or from an earlier end.
+    pub(crate) fn end_before(&mut self, end: u64) {
+        self.end = self.end.min(end);
     }
 
     /// Whether every slot before the end has gone.

@@ -38,6 +38,26 @@ impl Schedule {
         Some(Self { rate, poisson })
     }
 
+    /// How many slots are due within `elapsed` of the start, both ends included.
+    pub fn due_by(&self, elapsed: Duration) -> u64 {
+        let is_due = |slot: u64| self.due(slot) <= elapsed;
+        let mut after = 1;
+        while is_due(after - 1) && after < u64::MAX / 2 {
+            after *= 2;
+        }
+        // Slot `after - 1` is not due; the first one that is not lies at or before it.
+        let (mut from, mut to) = (after / 2, after - 1);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if is_due(middle) {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        from
+    }
+
     /// When slot `slot` (from 0) is due, after the start of the load.
     pub fn due(&self, slot: u64) -> Duration {
         match self.poisson {
@@ -112,6 +132,24 @@ mod tests {
         let mut load = Load::new(rate, Vec::new());
         load.arrivals = arrivals;
         Schedule::new(&load).unwrap()
+    }
+
+    #[test]
+    fn slots_are_counted_up_to_the_one_that_is_due_no_more() {
+        for arrivals in [Arrivals::Even, Arrivals::Poisson] {
+            let schedule = schedule(Rate::Constant(200.0), arrivals);
+            for ms in [0, 1, 5, 999, 3_000, 60_000] {
+                let elapsed = Duration::from_millis(ms);
+                let slots = schedule.due_by(elapsed);
+                assert!(schedule.due(slots) > elapsed, "{ms} ms: {slots}");
+                assert!(
+                    slots == 0 || schedule.due(slots - 1) <= elapsed,
+                    "{ms} ms: {slots}"
+                );
+            }
+        }
+        let even = schedule(Rate::Constant(200.0), Arrivals::Even);
+        assert_eq!(even.due_by(Duration::from_secs(3)), 601);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) async fn run_slot(context: Rc<Context>, mut slot: Slot, request: usiz
             Lane::Http2 => on_shared(&context, &mut slot, request)
                 .await
                 .map(|outcome| (None, outcome)),
-            Lane::New | Lane::Reused => on_own(&context, &mut slot, request)
+            _ => on_own(&context, &mut slot, request)
                 .await
                 .map(|(connection, outcome)| (Some(connection), outcome)),
         }

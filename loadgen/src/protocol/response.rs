@@ -1,6 +1,6 @@
 //! What a response's head says about who sent it.
 
-use http::header::{CONNECTION, SERVER, VIA};
+use http::header::{CONNECTION, DATE, SERVER, VIA};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The longest header value that goes into a record, characters.
@@ -17,6 +17,8 @@ pub(crate) struct ResponseFacts {
     pub(crate) pod: Option<String>,
     /// Hints at who emitted it, `name=value` joined by `; `.
     pub(crate) emitted_by: Option<String>,
+    /// What its sender's clock said.
+    pub(crate) date: Option<HeaderValue>,
 }
 
 impl ResponseFacts {
@@ -28,6 +30,7 @@ impl ResponseFacts {
             close: says_close(headers),
             pod: pod_header.and_then(|name| headers.get(name)).map(text),
             emitted_by: emitted_by(headers),
+            date: headers.get(DATE).cloned(),
         }
     }
 }

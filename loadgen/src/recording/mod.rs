@@ -1,11 +1,13 @@
 //! What becomes of slots and connections: one record each, whatever happens.
 
+mod dates;
 mod link;
 mod outbox;
 mod sink;
 mod slot;
 mod stats;
 
+pub(crate) use dates::Dates;
 pub(crate) use link::{Link, Written};
 pub(crate) use outbox::Outbox;
 pub use sink::RecordSink;

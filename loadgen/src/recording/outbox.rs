@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use rollscope_records::{ConnectionRecord, RequestRecord};
+use rollscope_records::{ClockSample, ConnectionRecord, RequestRecord, StreamRecord};
 
 use super::RecordSink;
 
@@ -51,6 +51,16 @@ impl Outbox {
             drop(connections);
             self.hand_over();
         }
+    }
+
+    /// A connection that was held open and is over.
+    pub(crate) fn stream(&self, record: StreamRecord) {
+        self.sink.stream(record);
+    }
+
+    /// A sample of a clock of the target.
+    pub(crate) fn clock_sample(&self, sample: ClockSample) {
+        self.sink.clock_sample(sample);
     }
 
     /// Hands over what there is.

@@ -176,6 +176,7 @@ impl Slot {
     pub(crate) fn head(&mut self, response: ResponseFacts) {
         let read = self.link.as_ref().and_then(|l| l.facts.borrow().last_read);
         let now = read.unwrap_or_else(|| self.context.clock.now());
+        self.sample_date(&response, now);
         self.update(|r| {
             r.first_byte = Some(now);
             r.status = Some(response.status);
@@ -184,6 +185,23 @@ impl Slot {
             r.emitted_by = response.emitted_by;
             r.phase = Phase::Body;
         });
+    }
+
+    fn sample_date(&self, response: &ResponseFacts, now: RunOffset) {
+        if let Some(dates) = &self.context.dates
+            && let Some(date) = &response.date
+            && let Some(before) = self.record.as_ref().and_then(|r| r.dispatched)
+        {
+            for sample in dates.seen(response.pod.as_deref(), date.clone(), before, now) {
+                self.context.outbox.clock_sample(sample);
+            }
+        }
+    }
+
+    /// HTTP has been left: what is written from now on is no part of the request.
+    pub(crate) fn switched(&mut self) {
+        let written = self.link.as_ref().and_then(|l| l.facts.borrow().written);
+        self.update(|r| r.written = written);
     }
 
     /// The response is complete; `outcome` says whether it was as expected.
@@ -228,7 +246,7 @@ impl Slot {
             return;
         }
         let facts = *link.facts.borrow();
-        record.written = facts.written;
+        record.written = record.written.or(facts.written);
         record.bytes_sent = facts.sent;
         record.bytes_received = facts.received;
         if facts.sent > 0 {

@@ -17,7 +17,8 @@ const LATEST_US: u64 = 60_000_000;
 /// How often the quantiles are computed for [`LoadStats`], ns.
 const PUBLISH_EVERY: i64 = 1_000_000_000;
 
-/// The state of a running load. `planned = sent + dropped` and `sent = ok + failed + aborted + in_flight`.
+/// The state of a running load. `planned = sent + dropped` and `sent = ok + failed + aborted + in_flight`. A connection
+/// that is held open counts as sent from the attempt to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LoadStats {
     /// Slots that were due so far.
@@ -44,6 +45,21 @@ pub struct LoadStats {
     pub from_scheduled: LatencySnapshot,
     /// Latency of answered requests from dispatch: what the service did.
     pub from_dispatched: LatencySnapshot,
+}
+
+impl LoadStats {
+    /// The counts with those of connections that are held open beside the slots.
+    pub(crate) const fn with_held(self, held: &Self) -> Self {
+        Self {
+            planned: self.planned + held.planned,
+            sent: self.sent + held.sent,
+            ok: self.ok + held.ok,
+            failed: self.failed + held.failed,
+            aborted: self.aborted + held.aborted,
+            in_flight: self.in_flight + held.in_flight,
+            ..self
+        }
+    }
 }
 
 /// Quantiles of a latency, microseconds.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rollscope_loadgen::{Dialer, Direct, LoadConfig, LoadStats, RecordSink, RunningLoad};
 use rollscope_records::{
-    ConnectionRecord, GeneratorRecord, Lane, Outcome, RequestRecord, RunClock,
+    ConnectionRecord, GeneratorRecord, Lane, Outcome, RequestRecord, RunClock, StreamRecord,
 };
 use rollscope_scenarios::{Load, Rate, RequestSpec};
 
@@ -16,12 +16,17 @@ use crate::server::Server;
 pub(crate) struct Sink {
     requests: Mutex<Vec<RequestRecord>>,
     connections: Mutex<Vec<ConnectionRecord>>,
+    streams: Mutex<Vec<StreamRecord>>,
 }
 
 impl RecordSink for Sink {
     fn records(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>) {
         self.requests.lock().unwrap().extend(requests);
         self.connections.lock().unwrap().extend(connections);
+    }
+
+    fn stream(&self, record: StreamRecord) {
+        self.streams.lock().unwrap().push(record);
     }
 }
 
@@ -32,6 +37,8 @@ pub(crate) struct Run {
     pub(crate) requests: Vec<RequestRecord>,
     /// In the order of their attempts.
     pub(crate) connections: Vec<ConnectionRecord>,
+    /// In the order of their attempts.
+    pub(crate) streams: Vec<StreamRecord>,
     pub(crate) generator: GeneratorRecord,
 }
 
@@ -101,6 +108,7 @@ pub(crate) fn start(url: &str, load: Load, dialer: Arc<dyn Dialer>) -> Running {
         clock: RunClock::start(),
         recorder: sink.clone(),
         dialer,
+        share: None,
     })
     .unwrap();
     Running { load, sink }
@@ -111,6 +119,15 @@ impl Running {
     pub(crate) fn wait(&self, done: impl Fn(&LoadStats) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(10);
         while !done(&self.load.stats()) {
+            assert!(Instant::now() < deadline, "{:?}", self.load.stats());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Waits until a connection that was held is over, ten seconds at most.
+    pub(crate) fn wait_for_stream(&self) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while self.sink.streams.lock().unwrap().is_empty() {
             assert!(Instant::now() < deadline, "{:?}", self.load.stats());
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -148,9 +165,12 @@ impl Sink {
         requests.sort_by_key(|r| r.seq);
         let mut connections = std::mem::take(&mut *self.connections.lock().unwrap());
         connections.sort_by_key(|c| c.id);
+        let mut streams = std::mem::take(&mut *self.streams.lock().unwrap());
+        streams.sort_by_key(|s| s.seq);
         Run {
             requests,
             connections,
+            streams,
             generator,
         }
     }

@@ -195,6 +195,7 @@ fn what_is_recorded_on_disk_is_what_was_counted() {
         clock,
         recorder: Arc::new(writer.clone()),
         dialer: Arc::new(Direct),
+        share: None,
     })
     .unwrap();
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -232,6 +233,7 @@ fn run_facts(clock: &RunClock) -> RunRecord {
         requests: Vec::new(),
         rate_per_second: 300.0,
         rate_shape: None,
+        shards: None,
         scenario: Default::default(),
         warnings: Vec::new(),
         end: None,
@@ -252,6 +254,7 @@ fn wrong_targets_are_refused_before_anything_is_sent() {
             clock: RunClock::start(),
             recorder: Arc::<crate::harness::Sink>::default(),
             dialer: Arc::new(Direct),
+            share: None,
         })
         .unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");

@@ -9,6 +9,7 @@ mod harness;
 mod head;
 mod http2;
 mod load;
+mod long_lived;
 mod pacing;
 mod reuse;
 mod server;

@@ -6,6 +6,7 @@
 //! | `requests.arrows`, `connections.arrows` | rows while the run goes on: an Arrow IPC stream, a batch at most every quarter of a second, with the batches' checksums in `*.arrows.crc` |
 //! | `requests.parquet`, `connections.parquet` | the same rows once the run has ended; they replace the streams |
 //! | `checksums.json` | CRC-32 of every other file, written last |
+//! | `streams.jsonl` | [`StreamRecord`](crate::StreamRecord) a line; only where connections are held open |
 //! | `watch.jsonl` | [`WatchRecord`](crate::WatchRecord) a line: watch events with receive offsets, and gaps |
 //! | `logs.jsonl` | [`LogRecord`](crate::LogRecord) a line |
 //! | `stages.jsonl` | [`StageRecord`](crate::StageRecord) a line |
@@ -24,6 +25,9 @@ mod parquet;
 mod reader;
 mod stream;
 mod writer;
+
+/// What happened on connections that were held open; there only in a run that has such.
+const STREAMS: &str = "streams.jsonl";
 
 pub use error::{ReadError, WriteError};
 pub use parquet::requests_parquet;

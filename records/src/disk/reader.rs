@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::columns::Stored;
-use super::{ReadError, checksums, parquet, stream};
+use super::{ReadError, STREAMS, checksums, parquet, stream};
 use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, Table};
 
 impl Recording {
@@ -18,6 +18,9 @@ impl Recording {
         let damaged = checksums::check(dir, &recording.run, &mut losses);
         recording.requests = rows(dir, &damaged, &mut losses)?;
         recording.connections = rows(dir, &damaged, &mut losses)?;
+        if dir.join(STREAMS).exists() {
+            recording.streams = lines(dir, STREAMS, &mut losses)?;
+        }
         recording.watch = lines(dir, "watch.jsonl", &mut losses)?;
         recording.logs = lines(dir, "logs.jsonl", &mut losses)?;
         recording.stages = lines(dir, "stages.jsonl", &mut losses)?;

@@ -13,12 +13,12 @@ use serde::Serialize;
 
 use super::columns::Stored;
 use super::stream::RowStream;
-use super::{WriteError, checksums, parquet};
+use super::{STREAMS, WriteError, checksums, parquet};
 use crate::redact::REDACTED;
 use crate::table::Place;
 use crate::{
     ClockSample, ConnectionColumns, ConnectionRecord, GeneratorRecord, LogRecord, RequestColumns,
-    RequestRecord, RunRecord, StageRecord, WatchRecord,
+    RequestRecord, RunRecord, StageRecord, StreamRecord, WatchRecord,
 };
 
 /// Rows of a batch. A batch is also written when its first row is this old: [`FLUSH`].
@@ -33,6 +33,7 @@ const MOST_WAITING: usize = 1 << 16;
 enum Message {
     Requests(Vec<RequestRecord>),
     Connections(Vec<ConnectionRecord>),
+    Stream(StreamRecord),
     Watch(Box<WatchRecord>),
     Log(LogRecord),
     Stage(StageRecord),
@@ -153,6 +154,11 @@ impl RecordingWriter {
     /// Records of requests and connections that were lost because the disk was too slow.
     pub fn lost(&self) -> u64 {
         self.shared.lost.load(Relaxed)
+    }
+
+    /// Records what happened on a connection that was held open.
+    pub fn stream(&self, record: StreamRecord) {
+        self.send(Message::Stream(record));
     }
 
     /// Records a watch event or a gap.
@@ -313,6 +319,9 @@ struct Files {
     connections: RowStream<ConnectionColumns>,
     request_batch: Vec<RequestRecord>,
     connection_batch: Vec<ConnectionRecord>,
+    dir: PathBuf,
+    /// Begun with the first record.
+    streams: Option<Lines>,
     watch: Lines,
     logs: Lines,
     stages: Lines,
@@ -326,6 +335,8 @@ impl Files {
             connections: RowStream::create(dir)?,
             request_batch: Vec::new(),
             connection_batch: Vec::new(),
+            dir: dir.to_owned(),
+            streams: None,
             watch: Lines::create(dir, "watch.jsonl")?,
             logs: Lines::create(dir, "logs.jsonl")?,
             stages: Lines::create(dir, "stages.jsonl")?,
@@ -376,6 +387,12 @@ impl Files {
                 self.connection_batch.append(&mut records);
                 self.flush_full()
             }
+            Message::Stream(record) => {
+                if self.streams.is_none() {
+                    self.streams = Some(Lines::create(&self.dir, STREAMS)?);
+                }
+                self.streams.as_mut().map_or(Ok(()), |s| s.append(&record))
+            }
             Message::Watch(record) => self.watch.append(&record),
             Message::Log(record) => self.logs.append(&record),
             Message::Stage(record) => self.stages.append(&record),
@@ -405,6 +422,7 @@ impl Files {
 
     fn flush(&mut self) -> Result<(), WriteError> {
         self.flush_rows()?;
+        self.streams.as_mut().map_or(Ok(()), Lines::flush)?;
         self.watch.flush()?;
         self.logs.flush()?;
         self.stages.flush()?;

@@ -34,9 +34,12 @@ const NUMBERS: usize = 13;
 const TEXTS: [usize; 4] = [PEER, LOCAL_IP, RESOLVED, DETAIL];
 
 /// Where in the bits of one number lane and end are.
-const LANE: i64 = 3;
-const IDLE: i64 = 4;
-const BY: u32 = 3;
+const LANE: i64 = 15;
+const IDLE: i64 = 16;
+const BY: u32 = 5;
+
+// Every lane must fit into its bits.
+const _: () = assert!(Lane::ALL.len() <= 16);
 
 fn fate(c: &Connection<'_>) -> i64 {
     let by = c.closed_by.map_or(0, |by| by as i64 + 1);

@@ -43,6 +43,9 @@ const DETAIL: usize = 20;
 const FATE: usize = 21;
 const NUMBERS: usize = 22;
 
+// Every name must fit into its bits.
+const _: () = assert!(Outcome::ALL.len() <= 32 && Phase::ALL.len() <= 8 && Lane::ALL.len() <= 16);
+
 /// How a request ended, and its flags, in the bits of one number.
 #[derive(Clone, Copy)]
 struct Fate(i64);
@@ -51,10 +54,10 @@ impl Fate {
     const OUTCOME: u32 = 0;
     const PHASE: u32 = 5;
     const LANE: u32 = 8;
-    const REUSED: u32 = 10;
-    const CLOSE_REQUESTED: u32 = 11;
-    const CLOSE_RECEIVED: u32 = 12;
-    const MASKABLE: u32 = 13;
+    const REUSED: u32 = 12;
+    const CLOSE_REQUESTED: u32 = 13;
+    const CLOSE_RECEIVED: u32 = 14;
+    const MASKABLE: u32 = 15;
 
     fn of(r: &Request<'_>) -> Self {
         let flag = |set: bool, bit: u32| i64::from(set) << bit;
@@ -81,7 +84,7 @@ impl Fate {
 
     #[inline(always)]
     fn lane(self) -> Lane {
-        Lane::ALL[(self.0 >> Self::LANE & 3) as usize % Lane::ALL.len()]
+        Lane::ALL[(self.0 >> Self::LANE & 15) as usize % Lane::ALL.len()]
     }
 
     const fn flag(self, bit: u32) -> bool {

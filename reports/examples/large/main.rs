@@ -203,6 +203,7 @@ fn run() -> RunRecord {
         requests: Vec::new(),
         rate_per_second: RATE as f64,
         rate_shape: None,
+        shards: None,
         scenario: serde_json::Value::Null,
         warnings: Vec::new(),
         end: None,

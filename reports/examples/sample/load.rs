@@ -79,6 +79,7 @@ fn run() -> RunRecord {
         }],
         rate_per_second: 200.0,
         rate_shape: None,
+        shards: None,
         scenario: json!({}),
         warnings: Vec::new(),
         end: None,

@@ -33,9 +33,9 @@ pub(super) const fn series_of(outcome: Outcome) -> usize {
         | Outcome::Goaway
         | Outcome::RefusedStream
         | Outcome::StreamReset => 1,
-        Outcome::TruncatedBody | Outcome::ResetInBody => 2,
+        Outcome::TruncatedBody | Outcome::ResetInBody | Outcome::EndedEarly => 2,
         Outcome::Status | Outcome::BodyMismatch => 3,
-        Outcome::DeadlineExceeded | Outcome::Protocol => 4,
+        Outcome::DeadlineExceeded | Outcome::Protocol | Outcome::CloseCode => 4,
         Outcome::Dropped => 5,
         Outcome::Aborted | Outcome::GaveUp => 6,
         Outcome::Ok => 7,
@@ -140,7 +140,8 @@ fn level(recording: &Recording, width_ms: i64, first: i64, last: i64) -> Level {
 
 /// Latency from the scheduled time, ns, of a request that was answered.
 fn answered_after(request: &Request<'_>) -> Option<i64> {
-    let answered = matches!(request.outcome, Outcome::Ok | Outcome::Status);
+    let answered =
+        matches!(request.outcome, Outcome::Ok | Outcome::Status) && !request.lane.is_long_lived();
     let ended = request.ended.filter(|_| answered)?;
     Some(ended.nanos_since(request.scheduled))
 }

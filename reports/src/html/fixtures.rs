@@ -30,6 +30,7 @@ pub(super) fn recording_of(requests: Vec<RequestRecord>) -> Recording {
         requests: Vec::new(),
         rate_per_second: 100.0,
         rate_shape: None,
+        shards: None,
         scenario: serde_json::Value::Null,
         warnings: Vec::new(),
         end: None,

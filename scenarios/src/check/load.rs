@@ -9,8 +9,9 @@ use super::rate::{limits, pacing, rate};
 use super::request::request;
 use super::scenario::TargetKind;
 use super::section::Section;
+use super::stream::stream;
 use crate::keys::Shape;
-use crate::model::{Arrivals, Load, RequestSpec};
+use crate::model::{Arrivals, Load, RequestSpec, StreamSpec};
 use crate::tree::Value;
 use crate::{units, words};
 
@@ -35,7 +36,9 @@ pub(super) fn load(
     let pool = connections::pool(section, checker);
     let resolve = connections::resolve(section, checker);
     let tls = connections::tls(section, base_url.as_ref(), checker);
-    let requests = requests(section, patience, checker);
+    let mut names = Names::default();
+    let requests = requests(section, patience, &mut names, checker);
+    let streams = streams(section, patience.deadline, &mut names, checker);
     Some(Load {
         base_url: base_url?,
         rate: rate?,
@@ -52,6 +55,7 @@ pub(super) fn load(
         resolve: resolve?,
         tls: tls?,
         requests: requests?,
+        streams: streams?,
     })
 }
 
@@ -135,39 +139,63 @@ fn pod_header(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Option
 fn requests(
     section: &Section<'_>,
     patience: Patience,
+    names: &mut Names,
     checker: &mut Checker<'_>,
 ) -> Option<Vec<RequestSpec>> {
-    let sections = section.sections("requests", checker)?;
-    let mut names: Vec<(String, usize)> = Vec::new();
     let mut requests = Vec::new();
-    for section in sections {
-        let Some(section) = section else {
-            requests.push(None);
-            continue;
-        };
-        requests.push(request(&section, patience, checker));
-        if let Some(field) = section.get("name")
-            && let Value::Text(name) = &field.node.value
-        {
-            match names.iter().find(|(n, _)| n == name) {
-                Some((_, line)) => {
-                    let found = format!(
-                        "the name `{}` a second time (first in line {line})",
-                        shown(name)
-                    );
-                    checker.problem(
-                        field.at,
-                        &field.path,
-                        found,
-                        "a name of its own for each request",
-                        None,
-                    );
-                }
-                None => names.push((name.clone(), field.at.line)),
-            }
-        }
+    for section in section.sections("requests", checker)? {
+        requests.push(section.and_then(|section| {
+            names.check(&section, checker);
+            request(&section, patience, checker)
+        }));
     }
     requests.into_iter().collect()
+}
+
+fn streams(
+    section: &Section<'_>,
+    deadline: Option<Duration>,
+    names: &mut Names,
+    checker: &mut Checker<'_>,
+) -> Option<Vec<StreamSpec>> {
+    if section.get("streams").is_none() {
+        return Some(Vec::new());
+    }
+    let mut streams = Vec::new();
+    for section in section.sections("streams", checker)? {
+        streams.push(section.and_then(|section| {
+            names.check(&section, checker);
+            stream(&section, deadline, checker)
+        }));
+    }
+    streams.into_iter().collect()
+}
+
+/// The names that were given so far, each with its line.
+#[derive(Default)]
+struct Names(Vec<(String, usize)>);
+
+impl Names {
+    /// Reports a name that another one has already.
+    fn check(&mut self, section: &Section<'_>, checker: &mut Checker<'_>) {
+        let Some(field) = section.get("name") else {
+            return;
+        };
+        let Value::Text(name) = &field.node.value else {
+            return;
+        };
+        match self.0.iter().find(|(n, _)| n == name) {
+            Some((_, line)) => {
+                let found = format!(
+                    "the name `{}` a second time (first in line {line})",
+                    shown(name)
+                );
+                let expected = "a name of its own for each request";
+                checker.problem(field.at, &field.path, found, expected, None);
+            }
+            None => self.0.push((name.clone(), field.at.line)),
+        }
+    }
 }
 
 /// What was found where a header's value should be, without the value: it may be a secret.

@@ -9,6 +9,7 @@ mod request;
 mod scenario;
 mod section;
 mod stages;
+mod stream;
 mod target;
 
 pub(crate) use field::Checker;

@@ -95,7 +95,8 @@ fn status(item: &Field<'_>, checker: &mut Checker<'_>) -> Option<StatusRange> {
     range
 }
 
-fn headers(
+/// The headers under `headers`.
+pub(super) fn headers(
     section: &Section<'_>,
     checker: &mut Checker<'_>,
 ) -> Option<Vec<(String, HeaderSource)>> {

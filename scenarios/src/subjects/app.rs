@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use super::Subject;
 use super::body::{self, AppBody, TrackedBody};
 use super::connection::Track;
+use super::held;
 use super::server::Server;
 
 const POD_NAME: HeaderName = HeaderName::from_static("x-pod-name");
@@ -22,6 +23,9 @@ const LARGEST_BODY: usize = 1 << 20;
 
 /// The longest time that a request can ask for.
 const LONGEST: Duration = Duration::from_secs(600);
+
+/// How often an event comes where the request does not say.
+const EVENTS: Duration = Duration::from_secs(1);
 
 /// How much slower a request is while `slow-start` is slow.
 const COLD_PENALTY: Duration = Duration::from_millis(800);
@@ -38,11 +42,15 @@ pub(super) async fn handle(
     let n = track.received(request.method().as_str(), target);
     let server = track.server();
     let head_only = request.method() == Method::HEAD;
-    let mut response = respond(server, request).await;
+    let mut response = if request.uri().path() == "/ws" {
+        held::websocket(&track, request)
+    } else {
+        respond(server, request).await
+    };
     if let Ok(name) = HeaderValue::from_str(&server.settings.pod_name) {
         response.headers_mut().insert(POD_NAME, name);
     }
-    if server.says_close() {
+    if server.says_close() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
     }
@@ -53,7 +61,7 @@ pub(super) async fn handle(
     }))
 }
 
-async fn respond(server: &Server, request: Request<Incoming>) -> Response<AppBody> {
+async fn respond(server: &Arc<Server>, request: Request<Incoming>) -> Response<AppBody> {
     let (head, incoming) = request.into_parts();
     if !incoming.is_end_stream()
         && Limited::new(incoming, LARGEST_BODY)
@@ -77,6 +85,7 @@ async fn respond(server: &Server, request: Request<Incoming>) -> Response<AppBod
         ("/", _) => after_query(server, Duration::ZERO).await,
         ("/work", _) => after_query(server, length).await,
         ("/stream", _) => plain(StatusCode::OK, body::stream(length)),
+        ("/events", _) => event_stream(server, length),
         ("/jobs", &Method::POST) => enqueue(server, length).await,
         ("/jobs", _) => json(StatusCode::OK, &server.jobs.counts()),
         ("/fail", _) => text(StatusCode::INTERNAL_SERVER_ERROR, "as asked for\n"),
@@ -105,6 +114,14 @@ async fn after_query(server: &Server, length: Duration) -> Response<AppBody> {
         sleep(length).await;
     }
     text(StatusCode::OK, "ok\n")
+}
+
+fn event_stream(server: &Arc<Server>, every: Duration) -> Response<AppBody> {
+    let every = if every.is_zero() { EVENTS } else { every };
+    let mut response = plain(StatusCode::OK, held::events(server, every));
+    let kind = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
 }
 
 async fn enqueue(server: &Server, length: Duration) -> Response<AppBody> {

@@ -73,6 +73,12 @@ impl Track {
         }
     }
 
+    /// What was held open as request `n` came to an end in good order.
+    pub(super) fn ended(&self, n: u64) {
+        self.body_taken(n, 101);
+        self.flushed();
+    }
+
     /// The write buffer has been written to the socket.
     fn flushed(&self) {
         let mut requests = self.lock();
@@ -133,7 +139,11 @@ pub(super) async fn serve(server: Arc<Server>, stream: TcpStream, conn: u64) {
     });
     let handled = Arc::clone(&track);
     let service = service_fn(move |request| app::handle(Arc::clone(&handled), request));
-    let mut http = pin!(http1::Builder::new().serve_connection(io, service));
+    let mut http = pin!(
+        http1::Builder::new()
+            .serve_connection(io, service)
+            .with_upgrades()
+    );
     let (mut closing, mut expired) = (false, false);
     loop {
         let expiry = track.expiry(&server, closing);

@@ -8,6 +8,8 @@
 //! | `/` | 200 at once, after one query to the pool |
 //! | `/work?ms=N` | one query to the pool, then 200 after N milliseconds |
 //! | `/stream?ms=N` | 200 with a chunked body that takes N milliseconds; needs no pool |
+//! | `/events?ms=N` | server-sent events, one at once and then one each N milliseconds (1000 without N), without an end |
+//! | `/ws` | a WebSocket that echoes |
 //! | `POST /jobs?ms=N` | 202; a worker takes N milliseconds for the job |
 //! | `GET /jobs` | counts of jobs: queued, running, done, returned, lost, duplicated |
 //! | `/fail` | 500 |
@@ -20,6 +22,7 @@
 mod app;
 mod body;
 mod connection;
+mod held;
 mod jobs;
 mod ledger;
 mod log;

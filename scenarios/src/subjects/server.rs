@@ -103,6 +103,15 @@ impl Server {
         self.at_signal.closes_busy()
     }
 
+    /// Waits until a drain ends what is held open; where it does not, for ever.
+    pub(super) async fn streams_end(&self) {
+        if self.at_signal.ends_streams() {
+            self.reached(Stage::Closing).await;
+        } else {
+            std::future::pending().await
+        }
+    }
+
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight.load(Relaxed)
     }

@@ -35,6 +35,8 @@ pub(super) struct Drain {
     delay: Duration,
     /// Whether connections in use are closed after their response, and responses say so.
     closes_busy: bool,
+    /// Whether event streams and WebSockets are ended once the listener is closed.
+    ends_streams: bool,
     /// From the close of the listener until requests in flight are cut; `None` waits as long as they take.
     deadline: Option<Duration>,
     /// From the signal to exit 1, whatever hangs.
@@ -62,6 +64,7 @@ impl AtSignal {
         let reference = Drain {
             delay: settings.drain_delay,
             closes_busy: true,
+            ends_streams: true,
             deadline: Some(deadline),
             safety: settings
                 .safety
@@ -69,6 +72,7 @@ impl AtSignal {
             pool: PoolClose::Last,
         };
         let unbounded = Drain {
+            ends_streams: false,
             deadline: None,
             safety: None,
             ..reference.clone()
@@ -116,6 +120,17 @@ impl AtSignal {
             self,
             Self::Drain(Drain {
                 pool: PoolClose::Twice,
+                ..
+            })
+        )
+    }
+
+    /// Whether the drain ends event streams and WebSockets in good order.
+    pub(super) const fn ends_streams(&self) -> bool {
+        matches!(
+            self,
+            Self::Drain(Drain {
+                ends_streams: true,
                 ..
             })
         )

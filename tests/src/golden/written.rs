@@ -341,6 +341,7 @@ fn run() -> RunRecord {
         requests: Vec::new(),
         rate_per_second: 10.0,
         rate_shape: None,
+        shards: None,
         scenario: Value::Null,
         warnings: Vec::new(),
         end: Some(RunEnd {

@@ -3,7 +3,9 @@
 
 mod bad_input;
 mod fidelity;
+mod generators;
 mod interruption;
+mod long_lived;
 mod plain_target;
 mod reproduction;
 mod shipped;

@@ -271,6 +271,31 @@ impl Client {
         self.stream.write_all(request.as_bytes())
     }
 
+    /// Asks for a WebSocket on `/ws`, with the key of RFC 6455, 1.3. Returns the response's head.
+    pub(super) fn upgrade(&mut self) -> String {
+        let request = "GET /ws HTTP/1.1\r\nhost: web\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+        self.stream.write_all(request.as_bytes()).unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(self.byte().unwrap());
+        }
+        String::from_utf8(head).unwrap()
+    }
+
+    /// Sends a WebSocket frame with a mask of zeros.
+    pub(super) fn send_frame(&mut self, first: u8, payload: &[u8]) {
+        let length = u8::try_from(payload.len()).unwrap();
+        let bytes = [&[first, 0x80 | length, 0, 0, 0, 0], payload].concat();
+        self.stream.write_all(&bytes).unwrap();
+    }
+
+    /// The next WebSocket frame: its first byte and its payload. `None` when the connection ends first.
+    pub(super) fn frame(&mut self) -> Option<(u8, Vec<u8>)> {
+        let (first, length) = (self.byte()?, self.byte()?);
+        let payload: Option<Vec<u8>> = (0..length).map(|_| self.byte()).collect();
+        Some((first, payload?))
+    }
+
     /// A GET on a connection that may have ended already.
     pub(super) fn try_get(&mut self, path: &str) -> Option<Answer> {
         self.try_send("GET", path).ok()?;

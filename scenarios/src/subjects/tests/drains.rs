@@ -281,3 +281,45 @@ fn requests_that_race_the_drain_are_all_answered_by_graceful() {
     assert_eq!(subject.exit_code(), 0);
     assert_eq!(subject.wait_for_event("exit")["served"], answered);
 }
+
+#[test]
+fn graceful_ends_what_is_held_open_in_good_order_once_its_listener_is_closed() {
+    let mut subject = start("graceful", &[]);
+    let (mut events, mut socket) = (subject.connect(), subject.connect());
+    events.send("GET", "/events?ms=50");
+    let head = socket.upgrade();
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+    socket.send_frame(0x81, b"hello");
+    assert_eq!(socket.frame(), Some((0x81, b"hello".to_vec())));
+    subject.terminate();
+    subject.wait_for_event("listener_closed");
+    let (first, payload) = socket.frame().unwrap();
+    assert_eq!((first, &payload[..2]), (0x88, &1001_u16.to_be_bytes()[..]));
+    socket.send_frame(0x88, &payload[..2]);
+    assert_eq!(socket.frame(), None);
+    let answer = events.answer().unwrap();
+    assert!(
+        answer.body.starts_with("id: 1\ndata: 1\n\nid: 2\n"),
+        "{}",
+        answer.body
+    );
+    assert_eq!(subject.exit_code(), 0);
+    assert_eq!(subject.wait_for_event("exit")["cut"], 0);
+}
+
+#[test]
+fn a_drain_that_does_not_know_of_streams_waits_for_them() {
+    let mut subject = start("early-close", &[]);
+    let (mut events, mut socket) = (subject.connect(), subject.connect());
+    events.send("GET", "/events?ms=50");
+    socket.upgrade();
+    subject.terminate();
+    subject.wait_for_event("listener_closed");
+    socket.send_frame(0x81, b"still");
+    assert_eq!(socket.frame(), Some((0x81, b"still".to_vec())));
+    assert!(subject.is_alive());
+    subject.signal(Signal::SIGKILL);
+    assert_eq!(socket.frame(), None);
+    assert!(events.answer().is_none(), "cut in the middle");
+}
