@@ -49,7 +49,9 @@ async fn pid_1_without_a_handler_ignores_sigterm_and_dies_of_sigkill_at_the_dead
     cluster.until_ready().await;
     // A shell's child has the shell's command line until it becomes the program.
     cluster
-        .wait("one process", || (processes(&mark).len() == 1).then_some(()))
+        .wait("one process", || {
+            (processes(&mark).len() == 1).then_some(())
+        })
         .await;
     cluster.delete(3);
     cluster.until_gone().await;

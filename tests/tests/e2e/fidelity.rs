@@ -37,14 +37,14 @@ fn compare(
     }
 }
 
-/// The bounds between streams that were measured on a real cluster, in milliseconds from T0; receive times here are
-/// allowed the delays of a busy machine on top.
+/// The bounds between streams that were measured on a real cluster, in milliseconds from T0. A busy machine may receive
+/// either end of each span late.
 fn check_bounds(pod: &str, end: &Termination) {
     const BUSY_MS: f64 = 250.0;
     let within = |what: &str, ms: Option<f64>, from: f64, to: f64| {
         let ms = ms.unwrap_or_else(|| panic!("{pod}: {what} was never seen"));
         assert!(
-            (from..=to + BUSY_MS).contains(&ms),
+            (from - BUSY_MS..=to + BUSY_MS).contains(&ms),
             "{pod}: {what} came at {ms} ms"
         );
     };
