@@ -164,7 +164,7 @@ async fn a_crashing_container_restarts_at_once_and_then_backs_off() {
     assert_eq!(status["restartCount"], 1);
     assert_eq!(status["lastState"]["terminated"]["exitCode"], 5);
     assert_eq!(pod["status"]["phase"], "Running");
-    assert!(cluster.event("BackOff").is_some());
+    cluster.wait("BackOff", || cluster.event("BackOff")).await;
     let previous = rollscope_sandbox::logs::LogOptions {
         previous: true,
         ..Default::default()
@@ -223,7 +223,7 @@ async fn a_command_that_does_not_exist_is_a_start_error_with_its_name() {
     );
     let message = state(&pod)["waiting"]["message"].as_str().unwrap();
     assert!(message.contains("exec: \"no-such-program\": executable file not found in $PATH"));
-    assert!(cluster.event("Failed").is_some());
+    cluster.wait("Failed", || cluster.event("Failed")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -171,7 +171,9 @@ async fn an_overrunning_exec_hook_leaves_two_seconds_and_its_event_comes_with_th
     assert_eq!(processes(&mark).len(), 1, "the hook runs on");
     cluster.until_gone().await;
     assert!(millis(4_100..4_700).contains(&terminated_after(&cluster)));
-    assert!(cluster.event("FailedPreStopHook").is_some());
+    cluster
+        .wait("FailedPreStopHook", || cluster.event("FailedPreStopHook"))
+        .await;
     until_no_process(&mark).await;
 }
 
@@ -186,7 +188,9 @@ async fn a_failing_exec_hook_makes_an_event_and_the_signal_comes_at_once() {
     let deleted = Instant::now();
     let signal = cluster.until_logged("signal").await;
     assert!(signal - deleted < Duration::from_millis(900));
-    assert!(cluster.event("FailedPreStopHook").is_some());
+    cluster
+        .wait("FailedPreStopHook", || cluster.event("FailedPreStopHook"))
+        .await;
     cluster.until_gone().await;
 }
 
