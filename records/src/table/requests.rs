@@ -1,4 +1,4 @@
-//! Requests as columns: about 50 bytes a row.
+//! Requests as packed columns.
 
 use super::packed::Packed;
 use super::texts::Texts;
