@@ -12,7 +12,7 @@ pub struct Ledgers(pub BTreeMap<String, PodLedger>);
 /// nothing else, are left out: they are the kubelet's.
 #[derive(Debug, Default)]
 pub struct PodLedger {
-    /// Connections accepted.
+    /// Connections accepted that carried a request: of one that died before, nobody knows whether it was a probe's.
     pub accepted: u64,
     /// Requests received.
     pub received: u64,
@@ -47,19 +47,15 @@ impl Ledgers {
 impl PodLedger {
     fn parse(text: &str) -> Self {
         let mut ledger = Self::default();
-        let (mut accepted, mut health) = (BTreeSet::new(), BTreeSet::new());
+        let mut accepted = BTreeSet::new();
         let mut open = BTreeSet::new();
         for line in text.lines() {
             // Each line begins with its time.
             let fields: Vec<_> = line.split(' ').skip(1).collect();
             match fields.as_slice() {
-                ["accepted", conn, _port] => {
-                    accepted.insert((*conn).to_owned());
-                }
-                ["received", conn, _, _, path] if path.starts_with("/healthz") => {
-                    health.insert((*conn).to_owned());
-                }
+                ["received", _, _, _, path] if path.starts_with("/healthz") => {}
                 ["received", conn, n, _, _] => {
+                    accepted.insert((*conn).to_owned());
                     open.insert(((*conn).to_owned(), (*n).to_owned()));
                     ledger.received += 1;
                 }
@@ -71,7 +67,7 @@ impl PodLedger {
                 _ => {}
             }
         }
-        ledger.accepted = accepted.difference(&health).count() as u64;
+        ledger.accepted = accepted.len() as u64;
         ledger.cut = open.len() as u64;
         ledger
     }

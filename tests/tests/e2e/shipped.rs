@@ -124,7 +124,7 @@ fn check_witnesses(run: &Finished, report: &Value, ledgers: &Ledgers) {
         );
         return;
     }
-    // l4: every connection that the front end gave to a pod was accepted, refused, or died unaccepted in a backlog.
+    // l4: every connection that the front end gave to a pod carried a request, was refused, or died before one was read.
     let chosen: u64 = front_end["by_pod"]
         .as_object()
         .unwrap()
@@ -153,7 +153,7 @@ fn check_witnesses(run: &Finished, report: &Value, ledgers: &Ledgers) {
     assert_eq!(
         resets,
         cut + unread,
-        "cut in flight, {in_backlog} in a backlog"
+        "cut in flight, {in_backlog} never read"
     );
 }
 
