@@ -20,6 +20,8 @@ pub struct PodLedger {
     pub answered: BTreeMap<u16, u64>,
     /// Requests received and not answered.
     pub cut: u64,
+    /// Those of `cut` whose response was about to leave when the process was killed: the client may have got it.
+    pub undecided: u64,
 }
 
 impl Ledgers {
@@ -47,21 +49,29 @@ impl Ledgers {
 impl PodLedger {
     fn parse(text: &str) -> Self {
         let mut ledger = Self::default();
+        // Processes number their connections anew.
+        let mut process = 0_u64;
         let mut accepted = BTreeSet::new();
         let mut open = BTreeSet::new();
+        let mut answering = BTreeSet::new();
         for line in text.lines() {
             // Each line begins with its time.
             let fields: Vec<_> = line.split(' ').skip(1).collect();
             match fields.as_slice() {
+                ["started", _] => process += 1,
                 ["received", _, _, _, path] if path.starts_with("/healthz") => {}
                 ["received", conn, n, _, _] => {
-                    accepted.insert((*conn).to_owned());
-                    open.insert(((*conn).to_owned(), (*n).to_owned()));
+                    accepted.insert((process, *conn));
+                    open.insert((process, *conn, *n));
                     ledger.received += 1;
                 }
-                ["answered", conn, n, status]
-                    if open.remove(&((*conn).to_owned(), (*n).to_owned())) =>
-                {
+                ["answering", conn, n] => {
+                    answering.insert((process, *conn, *n));
+                }
+                ["unanswered", conn, n] => {
+                    answering.remove(&(process, *conn, *n));
+                }
+                ["answered", conn, n, status] if open.remove(&(process, *conn, *n)) => {
                     *ledger.answered.entry(status.parse().unwrap()).or_default() += 1;
                 }
                 _ => {}
@@ -69,6 +79,7 @@ impl PodLedger {
         }
         ledger.accepted = accepted.len() as u64;
         ledger.cut = open.len() as u64;
+        ledger.undecided = open.intersection(&answering).count() as u64;
         ledger
     }
 }

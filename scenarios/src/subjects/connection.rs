@@ -70,6 +70,7 @@ impl Track {
     pub(super) fn body_taken(&self, n: u64, status: u16) {
         if let Some(open) = self.lock().open.iter_mut().find(|(open, _)| *open == n) {
             open.1 = Some(status);
+            self.server.ledger.answering(self.conn, n);
         }
     }
 

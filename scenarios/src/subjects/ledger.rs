@@ -15,6 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// | `listening` | the listener is open |
 /// | `accepted <conn> <port>` | a connection from that port of the client was accepted; those that die in the kernel's backlog never get this far |
 /// | `received <conn> <n> <method> <path?query>` | a request's head was read |
+/// | `answering <conn> <n>` | the response is complete in the connection's write buffer and goes to the kernel next |
 /// | `answered <conn> <n> <status>` | the last byte of the response was handed to the kernel |
 /// | `unanswered <conn> <n>` | the connection ended before that, while the process lived on |
 /// | `signal` | the handler of the stop signal runs |
@@ -26,7 +27,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// | `timeout` | the safety timer ends the process |
 /// | `exit <code>` | the process ends by itself now |
 ///
-/// A request that was received and is neither `answered` nor `unanswered` was cut by the end of the process.
+/// A request that was received and is neither `answered` nor `unanswered` was cut by the end of the process. Whether its
+/// response still left, only the client can say when the ledger ends on `answering`.
 #[derive(Debug, Default)]
 pub struct Ledger {
     file: Option<File>,
@@ -58,6 +60,10 @@ impl Ledger {
 
     pub(super) fn received(&self, conn: u64, n: u64, method: &str, path: &str) {
         self.write(|| format!("received {conn} {n} {method} {path}\n"));
+    }
+
+    pub(super) fn answering(&self, conn: u64, n: u64) {
+        self.write(|| format!("answering {conn} {n}\n"));
     }
 
     pub(super) fn answered(&self, conn: u64, n: u64, status: u16) {

@@ -112,10 +112,13 @@ fn check_witnesses(run: &Finished, report: &Value, ledgers: &Ledgers) {
         6,
         "three old and three new pods keep a ledger"
     );
-    assert_eq!(
-        count(report, "ok"),
-        ledgers.answered(200),
-        "answered, says who answered"
+    // What a kill caught between the kernel and the ledger was answered in the client's eyes alone.
+    let (answered, undecided) = (ledgers.answered(200), ledgers.total(|l| l.undecided));
+    let unwritten = count(report, "ok").checked_sub(answered);
+    let unwritten = unwritten.expect("no answer without who answered");
+    assert!(
+        unwritten <= undecided,
+        "{unwritten} answers more than the {answered} of who answered, {undecided} undecided"
     );
     if through_proxy {
         assert_eq!(
@@ -139,11 +142,8 @@ fn check_witnesses(run: &Finished, report: &Value, ledgers: &Ledgers) {
     let in_backlog = in_backlog.expect("no more connections end than were begun");
     // Requests: what reached no pod was refused or died unread; what reached one was answered or cut.
     let (received, cut) = (ledgers.total(|l| l.received), ledgers.total(|l| l.cut));
-    assert_eq!(
-        received,
-        ledgers.answered(200) + cut,
-        "received, says who received"
-    );
+    assert_eq!(received, answered + cut, "received, says who received");
+    let cut = cut - unwritten;
     let unread = count(report, "sent") - refused - received;
     assert_eq!(count(report, "failed"), refused + cut + unread);
     let resets = outcome(

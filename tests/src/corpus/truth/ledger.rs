@@ -64,7 +64,7 @@ impl Ledger {
             "answered" => {
                 self.answered.insert((number(1), number(2)), at);
             }
-            "unanswered" => {}
+            "answering" | "unanswered" => {}
             "exit" => self.exit = Some((at, i32::try_from(number(1)).unwrap_or(-1))),
             step => self.steps.push((at, step.to_owned())),
         }
