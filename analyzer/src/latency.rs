@@ -1,6 +1,6 @@
 //! Latency of answered requests: from the time they were due, and from the time they were sent.
 
-use rollscope_records::{Outcome, Requests};
+use rollscope_records::{Outcome, Requests, nearest_rank};
 
 use crate::analysis::{Latency, Quantiles};
 
@@ -25,15 +25,15 @@ fn quantiles(mut nanos: Vec<i64>) -> Quantiles {
     let mut sorted = 0;
     // Ranks ascend, so that each is looked for among what lies above the one before.
     let mut at = |permille: usize| {
-        let rank = (nanos.len() * permille).div_ceil(1000).max(1);
-        if rank > nanos.len() {
+        let place = nearest_rank(nanos.len(), permille);
+        if place >= nanos.len() {
             return 0.0;
         }
-        if rank > sorted {
-            nanos[sorted..].select_nth_unstable(rank - 1 - sorted);
-            sorted = rank;
+        if place >= sorted {
+            nanos[sorted..].select_nth_unstable(place - sorted);
+            sorted = place + 1;
         }
-        (nanos[rank - 1] as f64 / 1e3).round() / 1e3
+        (nanos[place] as f64 / 1e3).round() / 1e3
     };
     Quantiles {
         p50: at(500),

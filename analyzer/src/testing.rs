@@ -1,9 +1,9 @@
 //! Small recordings made by hand, for tests: a scene of pods, requests and log lines, in milliseconds of the run.
 
 use rollscope_records::{
-    EndKind, FORMAT_VERSION, GateLimits, Lane, LogRecord, LogSource, ObjectKind, Outcome, Phase,
-    Recording, RequestRecord, RunEnd, RunOffset, RunRecord, StageEvent, StageRecord, TargetFacts,
-    WatchRecord, WatchType, marks,
+    EndKind, Lane, LogRecord, LogSource, ObjectKind, Outcome, Phase, Recording, RequestRecord,
+    RunEnd, RunOffset, RunRecord, StageEvent, StageRecord, TargetFacts, WatchRecord, WatchType,
+    marks,
 };
 use serde_json::{Value, json};
 
@@ -57,32 +57,24 @@ impl Scene {
     /// A run of 20 requests a second without anything in it, with a stage `restart` from 5 s on.
     pub(crate) fn new() -> Self {
         let run = RunRecord {
-            format_version: FORMAT_VERSION,
-            run_id: "run".to_owned(),
-            name: "scene".to_owned(),
-            tool: "test".to_owned(),
-            wall_start_unix_nanos: WALL,
-            target: TargetFacts {
-                kind: "kubernetes".to_owned(),
-                namespace: Some("shop".to_owned()),
-                workload: Some("deployment/web".to_owned()),
-                services: vec!["web".to_owned()],
-                front_end: None,
-                kubelet_version: None,
-            },
-            gate: GateLimits::default(),
-            log_marks: std::collections::BTreeMap::new(),
-            requests: Vec::new(),
             rate_per_second: 20.0,
-            rate_shape: None,
-            shards: None,
-            scenario: Value::Null,
-            warnings: Vec::new(),
             end: Some(RunEnd {
                 at: RunOffset::from_millis(60_000),
                 how: EndKind::Completed,
                 reason: None,
             }),
+            ..RunRecord::new(
+                "run",
+                "scene",
+                "test",
+                WALL,
+                TargetFacts {
+                    namespace: Some("shop".to_owned()),
+                    workload: Some("deployment/web".to_owned()),
+                    services: vec!["web".to_owned()],
+                    ..TargetFacts::of("kubernetes")
+                },
+            )
         };
         let mut scene = Self {
             recording: Recording::new(run),

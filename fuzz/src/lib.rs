@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 
 use rollscope_analyzer::analyze;
 use rollscope_records::{
-    ClockSample, EndKind, FORMAT_VERSION, GateLimits, Lane, LogRecord, LogSource, ObjectKind,
-    Outcome, Recording, RecordingWriter, RequestRecord, RunEnd, RunOffset, RunRecord, StageRecord,
-    TargetFacts, WatchRecord, WatchType,
+    ClockSample, EndKind, Lane, LogRecord, LogSource, ObjectKind, Outcome, Recording,
+    RecordingWriter, RequestRecord, RunEnd, RunOffset, RunRecord, StageRecord, TargetFacts,
+    WatchRecord, WatchType,
 };
 use serde_json::{Value, json};
 
@@ -169,13 +169,19 @@ fn write(dir: &Path) {
 }
 
 fn run() -> RunRecord {
-    let run = json!({
-        "format_version": FORMAT_VERSION, "run_id": "run", "name": "web", "tool": "fuzz",
-        "wall_start_unix_nanos": 1_796_036_922_000_000_000_i64, "rate_per_second": 20.0,
-        "target": TargetFacts { kind: "kubernetes".to_owned(), namespace: None, workload: None, services: Vec::new(),
-            front_end: None, kubelet_version: None },
-        "gate": GateLimits::default(),
-        "end": RunEnd { at: RunOffset::from_millis(1_000), how: EndKind::Completed, reason: None },
-    });
-    serde_json::from_value(run).expect("a run as this version writes it")
+    RunRecord {
+        rate_per_second: 20.0,
+        end: Some(RunEnd {
+            at: RunOffset::from_millis(1_000),
+            how: EndKind::Completed,
+            reason: None,
+        }),
+        ..RunRecord::new(
+            "run",
+            "web",
+            "fuzz",
+            1_796_036_922_000_000_000,
+            TargetFacts::of("kubernetes"),
+        )
+    }
 }

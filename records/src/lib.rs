@@ -8,6 +8,7 @@ mod disk;
 mod long_lived;
 mod merge;
 mod observation;
+mod quantile;
 mod recording;
 pub mod redact;
 mod request;
@@ -24,6 +25,7 @@ pub use observation::{
     ClockSample, Gap, LogRecord, LogSource, ObjectKind, StageEvent, StageRecord, WatchRecord,
     WatchType, marks,
 };
+pub use quantile::{nearest_rank, quantile};
 pub use recording::{Loss, Recording};
 pub use request::{
     ClosedBy, Connection, ConnectionRecord, Lane, Outcome, Phase, Request, RequestRecord,

@@ -179,3 +179,18 @@ pub struct ClockSample {
     /// The reading's resolution, ns (1 s for an HTTP `Date`): the true reading lies in `[reading, reading + resolution)`.
     pub resolution_nanos: i64,
 }
+
+impl ClockSample {
+    /// Bounds of how far that clock is ahead of a run's whose wall clock said `wall_start_unix_nanos` at its start, ns.
+    /// The lower one is above the other where the sample contradicts itself.
+    pub const fn ahead_nanos(&self, wall_start_unix_nanos: i64) -> (i64, i64) {
+        let reading = self
+            .reading_unix_nanos
+            .saturating_sub(wall_start_unix_nanos);
+        let to = reading.saturating_add(self.resolution_nanos);
+        (
+            reading.saturating_sub(self.after.nanos()),
+            to.saturating_sub(self.before.nanos()),
+        )
+    }
+}

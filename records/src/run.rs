@@ -51,6 +51,35 @@ pub struct RunRecord {
     pub end: Option<RunEnd>,
 }
 
+impl RunRecord {
+    /// A run of this format's version of which no more is known: nothing is planned, no failure allowed, it goes on.
+    pub fn new(
+        run_id: impl Into<String>,
+        name: impl Into<String>,
+        tool: impl Into<String>,
+        wall_start_unix_nanos: i64,
+        target: TargetFacts,
+    ) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            run_id: run_id.into(),
+            name: name.into(),
+            tool: tool.into(),
+            wall_start_unix_nanos,
+            target,
+            gate: GateLimits::default(),
+            log_marks: BTreeMap::new(),
+            requests: Vec::new(),
+            rate_per_second: 0.0,
+            rate_shape: None,
+            scenario: Value::Null,
+            warnings: Vec::new(),
+            shards: None,
+            end: None,
+        }
+    }
+}
+
 /// What the rollout runs on, and what can be seen of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetFacts {
@@ -67,6 +96,20 @@ pub struct TargetFacts {
     pub front_end: Option<String>,
     /// The kubelet's version, where it is known.
     pub kubelet_version: Option<String>,
+}
+
+impl TargetFacts {
+    /// A target of that kind of which no more is known.
+    pub fn of(kind: impl Into<String>) -> Self {
+        Self {
+            kind: kind.into(),
+            namespace: None,
+            workload: None,
+            services: Vec::new(),
+            front_end: None,
+            kubelet_version: None,
+        }
+    }
 }
 
 /// What the gate allows.

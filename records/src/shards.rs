@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ClockSample, GeneratorRecord, Interval, Lateness, MergeError, Recording, Requests, RunEnd,
-    RunOffset,
+    RunOffset, quantile,
 };
 
 /// The generators that share the slots of a run: generator `i` sends the slots `i mod of`.
@@ -154,11 +154,7 @@ fn fill_in(part: &mut Recording) {
 fn seen_clocks(samples: &[ClockSample], wall_start: i64) -> BTreeMap<&str, Interval> {
     let mut bounds: BTreeMap<&str, Option<Interval>> = BTreeMap::new();
     for s in samples {
-        let reading = s.reading_unix_nanos.saturating_sub(wall_start);
-        let lo = reading.saturating_sub(s.after.nanos());
-        let hi = reading
-            .saturating_add(s.resolution_nanos)
-            .saturating_sub(s.before.nanos());
+        let (lo, hi) = s.ahead_nanos(wall_start);
         let bound = Interval::new(RunOffset(lo), RunOffset(hi));
         bounds
             .entry(&s.clock)
@@ -204,10 +200,7 @@ pub(crate) fn measure(generator: &mut GeneratorRecord, requests: &Requests) {
 
 fn quantiles(mut micros: Vec<u64>) -> Lateness {
     micros.sort_unstable();
-    let at = |permille: usize| {
-        let rank = (micros.len() * permille).div_ceil(1000).max(1);
-        micros.get(rank - 1).copied().unwrap_or(0)
-    };
+    let at = |permille| quantile(&micros, permille).unwrap_or(0);
     Lateness {
         p50: at(500),
         p99: at(990),

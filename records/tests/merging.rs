@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use rollscope_records::{
-    ConnectionRecord, EndKind, FORMAT_VERSION, GateLimits, GeneratorRecord, Lane, LogRecord,
-    LogSource, MergeError, ObjectKind, Outcome, Recording, RequestRecord, RunEnd, RunOffset,
-    RunRecord, TargetFacts, WatchRecord, WatchType,
+    ConnectionRecord, EndKind, GeneratorRecord, Lane, LogRecord, LogSource, MergeError, ObjectKind,
+    Outcome, Recording, RequestRecord, RunEnd, RunOffset, RunRecord, TargetFacts, WatchRecord,
+    WatchType,
 };
 use serde_json::json;
 
@@ -12,32 +12,13 @@ const SECOND: i64 = 1_000_000_000;
 
 fn part(wall_start: i64) -> Recording {
     Recording::new(RunRecord {
-        format_version: FORMAT_VERSION,
-        run_id: "r1".into(),
-        name: "test".into(),
-        tool: "test".into(),
-        wall_start_unix_nanos: wall_start,
-        target: TargetFacts {
-            kind: "none".into(),
-            namespace: None,
-            workload: None,
-            services: vec![],
-            front_end: None,
-            kubelet_version: None,
-        },
-        gate: GateLimits::default(),
-        log_marks: Default::default(),
-        requests: vec![],
         rate_per_second: 10.0,
-        rate_shape: None,
-        shards: None,
-        scenario: serde_json::Value::Null,
-        warnings: vec![],
         end: Some(RunEnd {
             at: RunOffset(60 * SECOND),
             how: EndKind::Completed,
             reason: None,
         }),
+        ..RunRecord::new("r1", "test", "test", wall_start, TargetFacts::of("none"))
     })
 }
 

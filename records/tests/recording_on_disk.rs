@@ -8,35 +8,21 @@ use std::time::{Duration, Instant};
 use polars::prelude::{ParquetReader, SerReader};
 use proptest::prelude::*;
 use rollscope_records::{
-    EndKind, FORMAT_VERSION, GateLimits, Lane, LogRecord, LogSource, ObjectKind, Outcome, Phase,
-    ReadError, Recording, RecordingWriter, RequestRecord, RunEnd, RunOffset, RunRecord,
-    TargetFacts, WatchRecord, WatchType, WriteError,
+    EndKind, Lane, LogRecord, LogSource, ObjectKind, Outcome, Phase, ReadError, Recording,
+    RecordingWriter, RequestRecord, RunEnd, RunOffset, RunRecord, TargetFacts, WatchRecord,
+    WatchType, WriteError,
 };
 
 fn run() -> RunRecord {
     RunRecord {
-        format_version: FORMAT_VERSION,
-        run_id: "r1".into(),
-        name: "test".into(),
-        tool: "test".into(),
-        wall_start_unix_nanos: 1_700_000_000_000_000_000,
-        target: TargetFacts {
-            kind: "none".into(),
-            namespace: None,
-            workload: None,
-            services: vec![],
-            front_end: None,
-            kubelet_version: None,
-        },
-        gate: GateLimits::default(),
-        log_marks: Default::default(),
-        requests: vec![],
         rate_per_second: 100.0,
-        rate_shape: None,
-        shards: None,
-        scenario: serde_json::Value::Null,
-        warnings: vec![],
-        end: None,
+        ..RunRecord::new(
+            "r1",
+            "test",
+            "test",
+            1_700_000_000_000_000_000,
+            TargetFacts::of("none"),
+        )
     }
 }
 

@@ -1,6 +1,6 @@
 //! Requests by kind of outcome and by second, by the time at which they were due.
 
-use rollscope_records::{Outcome, Request, Requests};
+use rollscope_records::{Outcome, Request, Requests, quantile};
 
 /// A kind of outcome that is drawn in a colour of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,11 +83,7 @@ impl Second {
 
     /// A latency quantile by nearest rank, ms; `None` when nothing was answered.
     pub(crate) fn quantile(&self, permille: usize) -> Option<f64> {
-        let n = self.latencies.len();
-        let rank = (n * permille).div_ceil(1000).clamp(1, n.max(1));
-        self.latencies
-            .get(rank - 1)
-            .map(|nanos| *nanos as f64 / 1e6)
+        quantile(&self.latencies, permille).map(|nanos| nanos as f64 / 1e6)
     }
 }
 
@@ -111,13 +107,16 @@ pub(crate) fn latency(request: &Request<'_>) -> Option<i64> {
     Some(ended.nanos_since(request.scheduled))
 }
 
-/// The second in which a request was due; for what was held open and failed, the one in which it did.
-pub(crate) fn second(request: &Request<'_>) -> i64 {
+/// When a request counts, ns of run time: when it was due; for what was held open and failed, when it did.
+pub(crate) fn counted_at(request: &Request<'_>) -> i64 {
     let failed = request.lane.is_long_lived() && request.outcome.is_failure();
     let at = request.ended.filter(|_| failed);
-    at.unwrap_or(request.scheduled)
-        .nanos()
-        .div_euclid(1_000_000_000)
+    at.unwrap_or(request.scheduled).nanos()
+}
+
+/// The second in which a request counts.
+pub(crate) fn second(request: &Request<'_>) -> i64 {
+    counted_at(request).div_euclid(1_000_000_000)
 }
 
 impl Seconds {

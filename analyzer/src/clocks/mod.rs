@@ -136,13 +136,7 @@ fn sampled(recording: &Recording) -> BTreeMap<String, Offset> {
     samples.sort_by_key(|s| (s.before, s.after, s.reading_unix_nanos, s.resolution_nanos));
     let mut offsets = BTreeMap::new();
     for s in samples {
-        let reading = s
-            .reading_unix_nanos
-            .saturating_sub(recording.run.wall_start_unix_nanos);
-        let lo = reading.saturating_sub(s.after.0);
-        let hi = reading
-            .saturating_add(s.resolution_nanos)
-            .saturating_sub(s.before.0);
+        let (lo, hi) = s.ahead_nanos(recording.run.wall_start_unix_nanos);
         if lo <= hi {
             offsets
                 .entry(s.clock.clone())

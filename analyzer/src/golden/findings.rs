@@ -1,4 +1,4 @@
-use super::{analysed, new_pod, quiet};
+use super::{analysed, new_pod, quiet, replaced};
 
 #[test]
 fn a_pod_that_ended_at_its_signal_without_a_hook_was_lucky() {
@@ -19,13 +19,7 @@ fn a_pod_that_ended_at_its_signal_without_a_hook_was_lucky() {
 #[test]
 fn a_run_without_a_request_in_flight_at_a_signal_exercised_no_drain() {
     let mut scene = quiet();
-    new_pod(&mut scene);
-    scene
-        .pod("old", "h1")
-        .deleted(6_000)
-        .not_ready(7_500)
-        .exit(11_500, 0, "Completed")
-        .add(&mut scene);
+    replaced(&mut scene);
     let a = analysed(&scene);
     let causes: Vec<_> = a.findings.iter().map(|f| f.cause.as_str()).collect();
     assert_eq!(causes, ["drain_not_exercised"]);

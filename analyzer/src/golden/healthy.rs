@@ -1,17 +1,11 @@
 use rollscope_records::Outcome;
 
-use super::{analysed, new_pod, one_burst, quiet};
+use super::{analysed, one_burst, quiet, replaced};
 use crate::VerdictOutcome;
 
 /// A graceful old pod: not ready, waits, closes, ends with 0.
 fn graceful(scene: &mut crate::testing::Scene) {
-    new_pod(scene);
-    scene
-        .pod("old", "h1")
-        .deleted(6_000)
-        .not_ready(7_500)
-        .exit(11_500, 0, "Completed")
-        .add(scene);
+    replaced(scene);
     scene.keep(0, 6_200, 200, "old");
     let connection = scene.connection();
     scene.ok(5_990, 60, "old", connection);

@@ -40,6 +40,17 @@ fn new_pod(scene: &mut Scene) {
     scene.ok_new(9_000, 3, "new");
 }
 
+/// An old pod that is deleted at 6 s, not ready from 7.5 s on, and ends by itself with 0 at 11.5 s; a new one is there.
+fn replaced(scene: &mut Scene) {
+    new_pod(scene);
+    scene
+        .pod("old", "h1")
+        .deleted(6_000)
+        .not_ready(7_500)
+        .exit(11_500, 0, "Completed")
+        .add(scene);
+}
+
 /// Analyses and checks that every failure is in exactly one burst.
 fn analysed(scene: &Scene) -> Analysis {
     let analysis = analyze(&scene.recorded());

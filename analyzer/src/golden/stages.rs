@@ -1,17 +1,11 @@
-use super::{analysed, new_pod, one_burst, quiet};
+use super::{analysed, one_burst, quiet, replaced};
 use crate::Analysis;
 use crate::testing::Scene;
 
 /// An old pod that ends by itself at 11.5 s and whose log has these lines.
 fn logged(lines: &[(i64, &str)]) -> Scene {
     let mut scene = quiet();
-    new_pod(&mut scene);
-    scene
-        .pod("old", "h1")
-        .deleted(6_000)
-        .not_ready(7_500)
-        .exit(11_500, 0, "Completed")
-        .add(&mut scene);
+    replaced(&mut scene);
     let connection = scene.connection();
     scene.ok(5_990, 60, "old", connection);
     for (at, line) in lines {

@@ -1,19 +1,13 @@
 use rollscope_records::{EndKind, Gap, Loss, Outcome, RunOffset, StageEvent, WatchRecord, marks};
 
-use super::{analysed, new_pod, quiet};
+use super::{analysed, new_pod, quiet, replaced};
 use crate::testing::Scene;
 use crate::{VerdictOutcome, analyze};
 
 /// A valid run with a rollout and no failure.
 fn clean() -> Scene {
     let mut scene = quiet();
-    new_pod(&mut scene);
-    scene
-        .pod("old", "h1")
-        .deleted(6_000)
-        .not_ready(7_500)
-        .exit(11_500, 0, "Completed")
-        .add(&mut scene);
+    replaced(&mut scene);
     scene
 }
 

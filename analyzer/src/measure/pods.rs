@@ -130,10 +130,7 @@ fn log_marks(ix: PodIx, cx: &Context<'_>) -> Vec<LogMark> {
     let Some(log) = cx.logs.pod(ix) else {
         return Vec::new();
     };
-    let leaving = cx
-        .pod(ix)
-        .deletion_seen()
-        .map(|d| d.plus_nanos(-crate::timeline::STREAM_DISORDER));
+    let leaving = cx.pod(ix).deletion.map(|d| d.logged_from());
     log.said
         .iter()
         .filter_map(|l| {

@@ -172,15 +172,7 @@ fn code_is(pod: PodIx, cx: &Context<'_>, fits: impl Fn(i64) -> bool, meaning: &s
 }
 
 pub(super) fn said_forced(pod: PodIx, cx: &Context<'_>) -> Check {
-    match facts::said_after_deletion(pod, cx).find(|l| l.voice == Voice::Forced) {
-        Some(l) => Check::Yes(cx.fact(
-            "forced_line",
-            pod,
-            Some(rollscope_records::Interval::at(l.at)),
-            format!("its log says: {}", l.text),
-        )),
-        None => Check::No(String::new()),
-    }
+    facts::said(pod, &Voice::Forced, "forced_line", "its log says", cx)
 }
 
 fn summary_app_deadline(group: &Group<'_>, cx: &Context<'_>) -> String {

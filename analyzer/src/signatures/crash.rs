@@ -192,16 +192,7 @@ fn refused_after(case: &Case<'_>, pod: PodIx, end: &ContainerEnd, cx: &Context<'
 
 /// Its log tells of the error that ended it.
 pub(super) fn said_why(pod: PodIx, cx: &Context<'_>) -> Check {
-    let line = facts::said_after_deletion(pod, cx).find(|l| l.voice == Voice::Crashed);
-    match line {
-        Some(l) => Check::Yes(cx.fact(
-            "crash_line",
-            pod,
-            Some(rollscope_records::Interval::at(l.at)),
-            format!("its log says: {}", l.text),
-        )),
-        None => Check::No(String::new()),
-    }
+    facts::said(pod, &Voice::Crashed, "crash_line", "its log says", cx)
 }
 
 fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {

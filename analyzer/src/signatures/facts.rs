@@ -321,14 +321,30 @@ pub(super) fn said_after_deletion<'c>(
     pod: PodIx,
     cx: &'c Context<'_>,
 ) -> impl Iterator<Item = &'c LogLine> {
-    let from = cx
-        .pod(pod)
-        .deletion_seen()
-        .map(|d| d.plus_nanos(-crate::timeline::STREAM_DISORDER));
+    let from = cx.pod(pod).deletion.map(|d| d.logged_from());
     cx.logs
         .pod(pod)
         .into_iter()
         .flat_map(move |l| from.into_iter().flat_map(move |f| l.since(f)))
+}
+
+/// A line of the pod's log about its end is in that voice; `what` comes before its text.
+pub(super) fn said(
+    pod: PodIx,
+    voice: &Voice,
+    id: &'static str,
+    what: &str,
+    cx: &Context<'_>,
+) -> Check {
+    match said_after_deletion(pod, cx).find(|l| l.voice == *voice) {
+        Some(l) => Check::Yes(cx.fact(
+            id,
+            pod,
+            Some(rollscope_records::Interval::at(l.at)),
+            format!("{what}: {}", l.text),
+        )),
+        None => Check::No(String::new()),
+    }
 }
 
 /// The application itself wrote a line about its shutdown.
@@ -352,10 +368,7 @@ pub(super) fn app_said(pod: PodIx, cx: &Context<'_>) -> Check {
 
 /// When the pod's log says that its listener was closed, after its deletion.
 pub(super) fn logged_close(pod: PodIx, cx: &Context<'_>) -> Option<RunOffset> {
-    let from = cx
-        .pod(pod)
-        .deletion_seen()?
-        .plus_nanos(-crate::timeline::STREAM_DISORDER);
+    let from = cx.pod(pod).deletion?.logged_from();
     cx.logs.pod(pod)?.listener_closed(from)
 }
 

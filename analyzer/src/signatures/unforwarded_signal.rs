@@ -132,16 +132,8 @@ fn wrapper_lines(pod: PodIx, cx: &Context<'_>) -> Check {
 
 /// A line of a package manager after the deletion.
 pub(super) fn wrapper_spoke(pod: PodIx, cx: &Context<'_>) -> Check {
-    let line = facts::said_after_deletion(pod, cx).find(|l| l.voice == Voice::PackageManager);
-    match line {
-        Some(l) => Check::Yes(cx.fact(
-            "wrapper_line",
-            pod,
-            Some(rollscope_records::Interval::at(l.at)),
-            format!("a wrapper around the server reports its end: {}", l.text),
-        )),
-        None => Check::No("no line of a wrapper".to_owned()),
-    }
+    let what = "a wrapper around the server reports its end";
+    facts::said(pod, &Voice::PackageManager, "wrapper_line", what, cx)
 }
 
 fn quiet_since_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> (f64, Check) {

@@ -11,6 +11,10 @@ const SECOND: i64 = 1_000_000_000;
 /// A watch event about a deletion is received within this time, ns.
 const SLOWEST_WATCH: i64 = SECOND;
 
+/// A line may carry a time this much before the deletion was received and still be about it, ns: streams of
+/// different kinds are not ordered against each other.
+const STREAM_DISORDER: i64 = 300_000_000;
+
 /// How a deletion came to be seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sighting {
@@ -41,6 +45,11 @@ pub(crate) struct Deletion {
 }
 
 impl Deletion {
+    /// Lines from here on are of its end: a log may come this much before its watch event.
+    pub(crate) const fn logged_from(&self) -> RunOffset {
+        self.seen.plus_nanos(-STREAM_DISORDER)
+    }
+
     /// Reads the first object that has a `deletionTimestamp`.
     pub(crate) fn first(pod: PodView<'_>, sighting: Sighting, clocks: &Clocks) -> Option<Self> {
         let text = pod.deletion_timestamp()?;

@@ -13,10 +13,6 @@ use crate::ordered::Ordered;
 /// A line that is longer is cut for the report, characters.
 const LINE_LENGTH: usize = 200;
 
-/// A line may carry a time this much before the deletion was received and still be about it, ns: streams of
-/// different kinds are not ordered against each other.
-pub(crate) const STREAM_DISORDER: i64 = 300_000_000;
-
 /// Who speaks in a line, and of what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Voice {
@@ -97,8 +93,8 @@ impl LogBook {
                 let text = cut(&log.line);
                 book.said.push(LogLine { at, voice, text });
             }
-            let leaving = timeline.pod(*ix).deletion_seen();
-            if leaving.is_some_and(|d| at >= d.plus_nanos(-STREAM_DISORDER)) {
+            let leaving = timeline.pod(*ix).deletion;
+            if leaving.is_some_and(|d| at >= d.logged_from()) {
                 book.steps
                     .extend(step_line(&log.line, &marks, at, container));
                 if book.ungraceful.is_none() && leaves_graceful_path(&log.line) {

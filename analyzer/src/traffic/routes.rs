@@ -10,7 +10,7 @@ use rollscope_records::RunOffset;
 
 use super::attribution::Traffic;
 use super::kind::Kind;
-use crate::timeline::{Deletion, LogBook, Pod, PodIx, STREAM_DISORDER, Timeline};
+use crate::timeline::{LogBook, Pod, PodIx, Timeline};
 
 const MS: i64 = 1_000_000;
 const SECOND: i64 = 1000 * MS;
@@ -39,7 +39,9 @@ impl Routes {
         let mut closed = vec![None; timeline.pods.len()];
         let mut templates: BTreeSet<&str> = BTreeSet::new();
         for (ix, pod, d) in timeline.terminating() {
-            closed[ix.0] = logged(ix, d, logs);
+            closed[ix.0] = logs
+                .pod(ix)
+                .and_then(|l| l.listener_closed(d.logged_from()));
             if closed[ix.0].is_some() {
                 templates.insert(&pod.template_hash);
             }
@@ -47,7 +49,7 @@ impl Routes {
         let would_say = timeline
             .terminating()
             .filter(|(ix, pod, d)| {
-                let heard = logs.pod(*ix).and_then(|l| l.since(from(d)).next());
+                let heard = logs.pod(*ix).and_then(|l| l.since(d.logged_from()).next());
                 heard.is_some() && templates.contains(pod.template_hash.as_str())
             })
             .map(|(ix, ..)| ix)
@@ -94,14 +96,6 @@ impl Routes {
     pub(super) fn closed_by_log(&self, ix: PodIx, t: RunOffset) -> bool {
         self.closed[ix.0].is_some_and(|closed| closed.plus_nanos(-SLACK) <= t)
     }
-}
-
-fn from(d: &Deletion) -> RunOffset {
-    d.seen.plus_nanos(-STREAM_DISORDER)
-}
-
-fn logged(ix: PodIx, d: &Deletion, logs: &LogBook) -> Option<RunOffset> {
-    logs.pod(ix)?.listener_closed(from(d))
 }
 
 /// Moments of new connections, in order.

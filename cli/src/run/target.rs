@@ -50,7 +50,7 @@ impl Target {
                 sandbox: None,
                 base_url: scenario.load.base_url.clone().unwrap_or_default(),
                 dialer: Arc::new(Direct),
-                facts: facts("none"),
+                facts: TargetFacts::of("none"),
             }),
             TargetSpec::Kubernetes(_) => Err(Failure::environment(
                 "target kubernetes is not supported yet: nothing was sent; use target sandbox, or target none with an \
@@ -89,7 +89,7 @@ impl Target {
             services: sandbox.services().to_vec(),
             front_end: Some(kind.as_str().to_owned()),
             kubelet_version: Some(sandbox.kubelet_version().to_owned()),
-            ..facts("sandbox")
+            ..TargetFacts::of("sandbox")
         };
         Self {
             sandbox: Some(sandbox),
@@ -128,16 +128,5 @@ fn failure(error: SandboxError) -> Failure {
     match error {
         SandboxError::Manifest(_) => Failure::usage(error),
         _ => Failure::environment(error),
-    }
-}
-
-fn facts(kind: &str) -> TargetFacts {
-    TargetFacts {
-        kind: kind.to_owned(),
-        namespace: None,
-        workload: None,
-        services: Vec::new(),
-        front_end: None,
-        kubelet_version: None,
     }
 }

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use rollscope_records::{
-    EndKind, FORMAT_VERSION, GateLimits, LogRecord, ObjectKind, Recording, RecordingWriter,
-    RequestRecord, RunEnd, RunOffset, RunRecord, TargetFacts, WatchRecord,
+    EndKind, LogRecord, ObjectKind, Recording, RecordingWriter, RequestRecord, RunEnd, RunOffset,
+    RunRecord, TargetFacts, WatchRecord,
 };
-use serde_json::Value;
 
 use super::meta::{Manifest, Meta};
 use super::requests::{Context, Row};
@@ -248,25 +247,20 @@ impl Parts {
             .max(last_event)
             .unwrap_or_default();
         RunRecord {
-            format_version: FORMAT_VERSION,
-            run_id: format!("imported-{zero}"),
-            name,
-            tool: format!("rollscope {} import-watch", env!("CARGO_PKG_VERSION")),
-            wall_start_unix_nanos: zero,
-            target,
-            gate: GateLimits::default(),
-            log_marks: Default::default(),
             requests: facts::kinds(requests, self.deadline_nanos()),
             rate_per_second: facts::rate(requests, &self.meta.hits),
-            rate_shape: None,
-            shards: None,
-            scenario: Value::Null,
-            warnings: Vec::new(),
             end: Some(RunEnd {
                 at: end,
                 how: EndKind::Completed,
                 reason: None,
             }),
+            ..RunRecord::new(
+                format!("imported-{zero}"),
+                name,
+                format!("rollscope {} import-watch", env!("CARGO_PKG_VERSION")),
+                zero,
+                target,
+            )
         }
     }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rollscope_collector::{Collector, Scope, WatchTiming, connect};
 use rollscope_records::{
-    FORMAT_VERSION, Gap, GateLimits, ObjectKind, Recording, RecordingWriter, RunClock, RunRecord,
-    TargetFacts, WatchRecord, WatchType,
+    Gap, ObjectKind, Recording, RecordingWriter, RunClock, RunRecord, TargetFacts, WatchRecord,
+    WatchType,
 };
 use serde_json::{Value, json};
 
@@ -97,30 +97,13 @@ pub(crate) fn scope() -> Scope {
 }
 
 pub(crate) fn run_record(clock: &RunClock) -> RunRecord {
-    RunRecord {
-        format_version: FORMAT_VERSION,
-        run_id: "test".to_owned(),
-        name: "test".to_owned(),
-        tool: "test".to_owned(),
-        wall_start_unix_nanos: clock.wall_start_unix_nanos(),
-        target: TargetFacts {
-            kind: "kubernetes".to_owned(),
-            namespace: None,
-            workload: None,
-            services: Vec::new(),
-            front_end: None,
-            kubelet_version: None,
-        },
-        gate: GateLimits::default(),
-        log_marks: Default::default(),
-        requests: Vec::new(),
-        rate_per_second: 0.0,
-        rate_shape: None,
-        shards: None,
-        scenario: Value::Null,
-        warnings: Vec::new(),
-        end: None,
-    }
+    RunRecord::new(
+        "test",
+        "test",
+        "test",
+        clock.wall_start_unix_nanos(),
+        TargetFacts::of("kubernetes"),
+    )
 }
 
 /// A recording in a temporary folder.

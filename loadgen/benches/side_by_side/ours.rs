@@ -6,9 +6,7 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use rollscope_loadgen::{Direct, LoadConfig, RunningLoad};
-use rollscope_records::{
-    FORMAT_VERSION, GateLimits, Lane, RecordingWriter, RunClock, RunRecord, TargetFacts,
-};
+use rollscope_records::{Lane, RecordingWriter, RunClock, RunRecord, TargetFacts};
 use rollscope_scenarios::{Load, PoolSpec, Rate, RequestSpec};
 use serde_json::{Value, json};
 
@@ -88,27 +86,13 @@ fn run(load: Load, url: &str, lasts: Duration) -> Value {
 
 fn run_record(load: &Load, clock: &RunClock) -> RunRecord {
     RunRecord {
-        format_version: FORMAT_VERSION,
-        run_id: "bench".to_owned(),
-        name: "bench".to_owned(),
-        tool: "bench".to_owned(),
-        wall_start_unix_nanos: clock.wall_start_unix_nanos(),
-        target: TargetFacts {
-            kind: "none".to_owned(),
-            namespace: None,
-            workload: None,
-            services: Vec::new(),
-            front_end: None,
-            kubelet_version: None,
-        },
-        gate: GateLimits::default(),
-        log_marks: Default::default(),
-        requests: Vec::new(),
         rate_per_second: load.rate.highest(),
-        rate_shape: None,
-        shards: None,
-        scenario: Value::Null,
-        warnings: Vec::new(),
-        end: None,
+        ..RunRecord::new(
+            "bench",
+            "bench",
+            "bench",
+            clock.wall_start_unix_nanos(),
+            TargetFacts::of("none"),
+        )
     }
 }

@@ -72,12 +72,7 @@ impl Connection {
             // TLS has messages of its own between requests (session tickets).
             Idle::Talking => self.link.is_tls() && !self.sender.is_closed(),
             Idle::Ended(end) => {
-                self.link.ended(WireEnd {
-                    end,
-                    at: now,
-                    errno: None,
-                    writing: false,
-                });
+                self.link.found_ended(end, now);
                 false
             }
         }

@@ -14,7 +14,7 @@ use tokio::task::spawn_local;
 
 use super::connect::{ProtocolTask, transport};
 use super::socket::{Idle, idle_state};
-use super::wire::{Wire, WireEnd};
+use super::wire::Wire;
 use crate::context::Context;
 use crate::outcome::{Ending, deadline_passed};
 use crate::plan::KeepAlive;
@@ -53,12 +53,7 @@ impl Shared {
         match self.socket.upgrade().map(|socket| idle_state(&socket)) {
             Some(Idle::Quiet | Idle::Talking) => true,
             Some(Idle::Ended(end)) => {
-                self.link.ended(WireEnd {
-                    end,
-                    at: now,
-                    errno: None,
-                    writing: false,
-                });
+                self.link.found_ended(end, now);
                 false
             }
             None => false,

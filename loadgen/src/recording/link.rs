@@ -164,6 +164,16 @@ impl Link {
         facts.ended(end);
     }
 
+    /// The peer had ended it while nothing was being written, as is seen at this moment.
+    pub(crate) fn found_ended(&self, end: PeerEnd, at: RunOffset) {
+        self.ended(WireEnd {
+            end,
+            at,
+            errno: None,
+            writing: false,
+        });
+    }
+
     /// The peer said GOAWAY; the first one counts.
     pub(crate) fn went_away(&self, goaway: Goaway, at: RunOffset) {
         if self.streams.goaway.get().is_some() {

@@ -1,14 +1,12 @@
 //! The load as a whole: counts that hold whatever the server does.
 
-use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rollscope_loadgen::{Direct, LoadConfig, LoadError, RunningLoad};
 use rollscope_records::{
-    FORMAT_VERSION, GateLimits, Lane, Outcome, Phase, Recording, RecordingWriter, RunClock,
-    RunRecord, TargetFacts,
+    Lane, Outcome, Phase, Recording, RecordingWriter, RunClock, RunRecord, TargetFacts,
 };
 
 use crate::harness::{block_on, ended, get, load, start};
@@ -215,28 +213,14 @@ fn what_is_recorded_on_disk_is_what_was_counted() {
 
 fn run_facts(clock: &RunClock) -> RunRecord {
     RunRecord {
-        format_version: FORMAT_VERSION,
-        run_id: "1".to_owned(),
-        name: "load".to_owned(),
-        tool: "rollscope".to_owned(),
-        wall_start_unix_nanos: clock.wall_start_unix_nanos(),
-        target: TargetFacts {
-            kind: "none".to_owned(),
-            namespace: None,
-            workload: None,
-            services: Vec::new(),
-            front_end: None,
-            kubelet_version: None,
-        },
-        gate: GateLimits::default(),
-        log_marks: BTreeMap::new(),
-        requests: Vec::new(),
         rate_per_second: 300.0,
-        rate_shape: None,
-        shards: None,
-        scenario: Default::default(),
-        warnings: Vec::new(),
-        end: None,
+        ..RunRecord::new(
+            "1",
+            "load",
+            "rollscope",
+            clock.wall_start_unix_nanos(),
+            TargetFacts::of("none"),
+        )
     }
 }
 

@@ -42,6 +42,10 @@ pub(crate) fn from_stream<C: Stored>(dir: &Path, firsts: &[Place]) -> Result<(),
             if !batches.next(&mut waiting).map_err(unreadable)? {
                 break;
             }
+            // A row group cannot be ready before as many rows wait.
+            if waiting.len() < ROW_GROUP {
+                continue;
+            }
             waiting.sort();
             let ready = match earliest.get(number + 1) {
                 Some(later) => waiting.partition_point(|row| C::place(row) < *later),
@@ -57,6 +61,7 @@ pub(crate) fn from_stream<C: Stored>(dir: &Path, firsts: &[Place]) -> Result<(),
         if let Some(loss) = batches.losses.first() {
             return Err(io(std::io::Error::other(loss.what.clone())));
         }
+        waiting.sort();
         out.write_batch(&frame(&waiting, ..)?)?;
         out.finish()?;
         Ok(())

@@ -17,7 +17,7 @@ use rollscope_analyzer::{
     Analysis, Latency, Ms, MsLength, RequestCounts, RunSummary, SCHEMA, StageMark, StageReport,
     Verdict, VerdictOutcome,
 };
-use rollscope_records::{GateLimits, Recording, RunOffset, RunRecord, TargetFacts};
+use rollscope_records::{Recording, RunOffset, RunRecord, TargetFacts};
 use rollscope_reports::timeline_html;
 
 /// Requests a second.
@@ -185,27 +185,18 @@ fn stages(size: &Size) -> Vec<StageReport> {
 
 fn run() -> RunRecord {
     RunRecord {
-        format_version: 1,
-        run_id: "large".to_owned(),
-        name: "large".to_owned(),
-        tool: "rollscope".to_owned(),
-        wall_start_unix_nanos: 1_796_037_607_018_033_502,
-        target: TargetFacts {
-            kind: "kubernetes".to_owned(),
-            namespace: Some("shop".to_owned()),
-            workload: Some("deployment/checkout".to_owned()),
-            services: vec!["checkout".to_owned()],
-            front_end: None,
-            kubelet_version: None,
-        },
-        gate: GateLimits::default(),
-        log_marks: Default::default(),
-        requests: Vec::new(),
         rate_per_second: RATE as f64,
-        rate_shape: None,
-        shards: None,
-        scenario: serde_json::Value::Null,
-        warnings: Vec::new(),
-        end: None,
+        ..RunRecord::new(
+            "large",
+            "large",
+            "rollscope",
+            1_796_037_607_018_033_502,
+            TargetFacts {
+                namespace: Some("shop".to_owned()),
+                workload: Some("deployment/checkout".to_owned()),
+                services: vec!["checkout".to_owned()],
+                ..TargetFacts::of("kubernetes")
+            },
+        )
     }
 }

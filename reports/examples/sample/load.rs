@@ -1,8 +1,8 @@
 //! The recording of the hand-made run.
 
 use rollscope_records::{
-    GateLimits, GeneratorRecord, Lane, Lateness, LogRecord, LogSource, ObjectKind, Outcome, Phase,
-    Recording, RequestFacts, RequestRecord, RunRecord, TargetFacts, WatchRecord, WatchType,
+    GeneratorRecord, Lane, Lateness, LogRecord, LogSource, ObjectKind, Outcome, Phase, Recording,
+    RequestFacts, RequestRecord, RunRecord, TargetFacts, WatchRecord, WatchType,
 };
 use serde_json::json;
 
@@ -56,21 +56,6 @@ pub(crate) fn recording(slots: u64, failing: bool) -> Recording {
 
 fn run() -> RunRecord {
     RunRecord {
-        format_version: 1,
-        run_id: "01k8f3v7q0x9".to_owned(),
-        name: "checkout-restart".to_owned(),
-        tool: "rollscope 0.1.0".to_owned(),
-        wall_start_unix_nanos: 1_796_037_607_018_033_502,
-        target: TargetFacts {
-            kind: "sandbox".to_owned(),
-            namespace: Some("shop".to_owned()),
-            workload: Some("deployment/checkout".to_owned()),
-            services: vec!["checkout".to_owned()],
-            front_end: Some("l4".to_owned()),
-            kubelet_version: None,
-        },
-        gate: GateLimits::default(),
-        log_marks: Default::default(),
         requests: vec![RequestFacts {
             name: "list".to_owned(),
             method: "GET".to_owned(),
@@ -78,11 +63,20 @@ fn run() -> RunRecord {
             deadline_nanos: 5_000_000_000,
         }],
         rate_per_second: 200.0,
-        rate_shape: None,
-        shards: None,
         scenario: json!({}),
-        warnings: Vec::new(),
-        end: None,
+        ..RunRecord::new(
+            "01k8f3v7q0x9",
+            "checkout-restart",
+            "rollscope 0.1.0",
+            1_796_037_607_018_033_502,
+            TargetFacts {
+                namespace: Some("shop".to_owned()),
+                workload: Some("deployment/checkout".to_owned()),
+                services: vec!["checkout".to_owned()],
+                front_end: Some("l4".to_owned()),
+                ..TargetFacts::of("sandbox")
+            },
+        )
     }
 }
 

@@ -1,44 +1,35 @@
 //! Outcomes and latency over time, in bins of several widths. Bins lie on multiples of their width, by the time at
-//! which a request was due.
+//! which a request counts: when it was due, or when what was held open failed.
 
-use rollscope_records::{Outcome, Recording, Request};
+use rollscope_records::{Outcome, Recording, quantile};
 use serde_json::{Value, json};
 
-/// The series that outcomes are drawn in, in the order in which they are stacked: name, label.
+use crate::series::{Kind, counted_at, latency};
+
+/// The series that outcomes are drawn in, in the order in which they are stacked: name, label. They are the kinds of the
+/// other reports, but for those that were not sent or left unfinished, which are told apart.
 pub(super) const SERIES: [(&str, &str); 8] = [
-    ("connect", "could not connect"),
-    ("cut", "cut before the response"),
-    ("truncated", "cut in the body"),
-    ("status", "unexpected status"),
-    ("other", "deadline or protocol"),
+    ("connect", Kind::Connect.words()),
+    ("cut", Kind::Cut.words()),
+    ("truncated", Kind::Truncated.words()),
+    ("status", Kind::Status.words()),
+    ("other", Kind::Other.words()),
     ("dropped", "dropped, not sent"),
     ("aborted", "aborted or given up by the client"),
-    ("ok", "ok"),
+    ("ok", Kind::Ok.words()),
 ];
 
 /// Index into [`SERIES`] of an outcome.
 pub(super) const fn series_of(outcome: Outcome) -> usize {
-    match outcome {
-        Outcome::Dns
-        | Outcome::ConnectRefused
-        | Outcome::ConnectReset
-        | Outcome::ConnectTimeout
-        | Outcome::ConnectUnreachable
-        | Outcome::ConnectLocal
-        | Outcome::Tls => 0,
-        Outcome::ClosedBeforeSend
-        | Outcome::WriteFailed
-        | Outcome::EofBeforeHeaders
-        | Outcome::ResetBeforeHeaders
-        | Outcome::Goaway
-        | Outcome::RefusedStream
-        | Outcome::StreamReset => 1,
-        Outcome::TruncatedBody | Outcome::ResetInBody | Outcome::EndedEarly => 2,
-        Outcome::Status | Outcome::BodyMismatch => 3,
-        Outcome::DeadlineExceeded | Outcome::Protocol | Outcome::CloseCode => 4,
-        Outcome::Dropped => 5,
-        Outcome::Aborted | Outcome::GaveUp => 6,
-        Outcome::Ok => 7,
+    match Kind::of(outcome) {
+        Kind::Connect => 0,
+        Kind::Cut => 1,
+        Kind::Truncated => 2,
+        Kind::Status => 3,
+        Kind::Other => 4,
+        Kind::NotSent if matches!(outcome, Outcome::Dropped) => 5,
+        Kind::NotSent => 6,
+        Kind::Ok => 7,
     }
 }
 
@@ -75,11 +66,8 @@ pub(super) struct Bin {
 }
 
 /// A quantile of ascending latencies by nearest rank, ms; `None` when there are none.
-fn quantile(sorted: &[i64], permille: usize) -> Option<f64> {
-    let rank = (sorted.len() * permille).div_ceil(1000).max(1);
-    sorted
-        .get(rank - 1)
-        .map(|nanos| rounded(*nanos as f64 / 1e6))
+fn quantile_ms(sorted: &[i64], permille: usize) -> Option<f64> {
+    quantile(sorted, permille).map(|nanos| rounded(nanos as f64 / 1e6))
 }
 
 fn rounded(ms: f64) -> f64 {
@@ -88,7 +76,7 @@ fn rounded(ms: f64) -> f64 {
 
 /// Every level that suits the recording, the finest first; none when it has no request.
 pub(super) fn levels(recording: &Recording) -> Vec<Level> {
-    let due = recording.requests.iter().map(|r| r.scheduled.nanos());
+    let due = recording.requests.iter().map(|r| counted_at(&r));
     let (Some(first), Some(last)) = (due.clone().min(), due.max()) else {
         return Vec::new();
     };
@@ -119,31 +107,23 @@ fn level(recording: &Recording, width_ms: i64, first: i64, last: i64) -> Level {
     let mut bins = vec![Bin::default(); index_of(last) + 1];
     let mut answered = Vec::new();
     for request in &recording.requests {
-        let index = index_of(request.scheduled.nanos());
+        let index = index_of(counted_at(&request));
         bins[index].counts[series_of(request.outcome)] += 1;
-        answered.extend(answered_after(&request).map(|nanos| (index, nanos)));
+        answered.extend(latency(&request).map(|nanos| (index, nanos)));
     }
     answered.sort_unstable();
     for of_bin in answered.chunk_by(|(a, _), (b, _)| a == b) {
         let latencies: Vec<_> = of_bin.iter().map(|(_, nanos)| *nanos).collect();
         let bin = &mut bins[of_bin[0].0];
         bin.answered = latencies.len();
-        bin.p50 = quantile(&latencies, 500);
-        bin.p99 = quantile(&latencies, 990);
+        bin.p50 = quantile_ms(&latencies, 500);
+        bin.p99 = quantile_ms(&latencies, 990);
     }
     Level {
         width_ms,
         from_ms: from * width_ms,
         bins,
     }
-}
-
-/// Latency from the scheduled time, ns, of a request that was answered.
-fn answered_after(request: &Request<'_>) -> Option<i64> {
-    let answered =
-        matches!(request.outcome, Outcome::Ok | Outcome::Status) && !request.lane.is_long_lived();
-    let ended = request.ended.filter(|_| answered)?;
-    Some(ended.nanos_since(request.scheduled))
 }
 
 /// A level for the script: a column for each series that occurs, and one for each quantile.
@@ -192,7 +172,7 @@ mod tests {
         let level = &levels(&recording_of(requests))[0];
         assert_eq!(level.bins[0].p50, Some(50.0));
         assert_eq!(level.bins[0].p99, Some(99.0));
-        assert_eq!(quantile(&[], 990), None);
+        assert_eq!(quantile_ms(&[], 990), None);
     }
 
     #[test]
@@ -203,6 +183,21 @@ mod tests {
         let level = &levels(&recording_of(requests))[0];
         assert_eq!((level.width_ms, level.from_ms), (50, -100));
         assert_eq!(level.bins[0].answered, 1);
+    }
+
+    #[test]
+    fn what_was_held_open_counts_where_it_failed() {
+        let mut stream = answered(0, 0, 9_000);
+        stream.lane = Lane::Stream;
+        stream.outcome = Outcome::EndedEarly;
+        let mut requests = vec![stream];
+        requests.extend((1..100).map(|i| answered(i, i as i64 * 50, 1)));
+        let level = &levels(&recording_of(requests))[0];
+        let failed: Vec<_> = (0..level.bins.len())
+            .filter(|i| level.bins[*i].counts[series_of(Outcome::EndedEarly)] > 0)
+            .map(|i| level.from_ms + i as i64 * level.width_ms)
+            .collect();
+        assert_eq!(failed, [9_000 / level.width_ms * level.width_ms]);
     }
 
     #[test]

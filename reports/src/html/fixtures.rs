@@ -6,34 +6,13 @@ use rollscope_analyzer::{
     Analysis, Burst, Latency, Ms, MsLength, PodReport, RequestCounts, RunSummary, SCHEMA, Verdict,
     VerdictOutcome,
 };
-use rollscope_records::{GateLimits, Recording, RequestRecord, RunOffset, RunRecord, TargetFacts};
+use rollscope_records::{Recording, RequestRecord, RunOffset, RunRecord, TargetFacts};
 
 /// A recording of these requests.
 pub(super) fn recording_of(requests: Vec<RequestRecord>) -> Recording {
-    let target = TargetFacts {
-        kind: "none".to_owned(),
-        namespace: None,
-        workload: None,
-        services: Vec::new(),
-        front_end: None,
-        kubelet_version: None,
-    };
     let mut recording = Recording::new(RunRecord {
-        format_version: 1,
-        run_id: "id".to_owned(),
-        name: "name".to_owned(),
-        tool: "tool".to_owned(),
-        wall_start_unix_nanos: 0,
-        target,
-        gate: GateLimits::default(),
-        log_marks: BTreeMap::new(),
-        requests: Vec::new(),
         rate_per_second: 100.0,
-        rate_shape: None,
-        shards: None,
-        scenario: serde_json::Value::Null,
-        warnings: Vec::new(),
-        end: None,
+        ..RunRecord::new("id", "name", "tool", 0, TargetFacts::of("none"))
     });
     recording.requests = requests.into();
     recording

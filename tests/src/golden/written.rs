@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use rollscope_records::{
-    ClockSample, EndKind, FORMAT_VERSION, Gap, GateLimits, Lane, LogRecord, LogSource, Outcome,
-    Phase, Recording, RequestRecord, RunEnd, RunOffset, RunRecord, StageEvent, StageRecord,
-    TargetFacts, WatchRecord,
+    ClockSample, EndKind, Gap, Lane, LogRecord, LogSource, Outcome, Phase, Recording,
+    RequestRecord, RunEnd, RunOffset, RunRecord, StageEvent, StageRecord, TargetFacts, WatchRecord,
 };
-use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -323,31 +321,23 @@ const fn phase(outcome: Outcome) -> Phase {
 
 fn run() -> RunRecord {
     RunRecord {
-        format_version: FORMAT_VERSION,
-        run_id: "run".to_owned(),
-        name: "web".to_owned(),
-        tool: "by hand".to_owned(),
-        wall_start_unix_nanos: WALL,
-        target: TargetFacts {
-            kind: "kubernetes".to_owned(),
-            namespace: Some("shop".to_owned()),
-            workload: Some("deployment/web".to_owned()),
-            services: vec!["web".to_owned()],
-            front_end: None,
-            kubelet_version: None,
-        },
-        gate: GateLimits::default(),
-        log_marks: BTreeMap::new(),
-        requests: Vec::new(),
         rate_per_second: 10.0,
-        rate_shape: None,
-        shards: None,
-        scenario: Value::Null,
-        warnings: Vec::new(),
         end: Some(RunEnd {
             at: RunOffset::ZERO,
             how: EndKind::Completed,
             reason: None,
         }),
+        ..RunRecord::new(
+            "run",
+            "web",
+            "by hand",
+            WALL,
+            TargetFacts {
+                namespace: Some("shop".to_owned()),
+                workload: Some("deployment/web".to_owned()),
+                services: vec!["web".to_owned()],
+                ..TargetFacts::of("kubernetes")
+            },
+        )
     }
 }
