@@ -71,6 +71,8 @@ pub struct Analysis {
     pub clocks: Vec<ClockReport>,
     /// What the generator says of itself.
     pub generator: Option<GeneratorRecord>,
+    /// Connections that were held open, by their name in the scenario; empty where there were none.
+    pub streams: Vec<StreamReport>,
     /// What was not seen.
     pub gaps: Vec<GapReport>,
     /// The stages as intervals.
@@ -484,6 +486,32 @@ pub struct ClockReport {
     pub offset_ms: (f64, f64),
     /// Samples that it rests on.
     pub samples: u64,
+}
+
+/// The connections of one name that were held open.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StreamReport {
+    /// Their name in the scenario.
+    pub name: String,
+    /// How often a message was expected.
+    pub cadence_ms: MsLength,
+    /// Connections, those that took another's place among them.
+    pub connections: u64,
+    /// Messages that came.
+    pub messages: u64,
+    /// Silences of more than twice the cadence.
+    pub silences: u64,
+    /// The longest time without a message on an open connection.
+    pub longest_silence_ms: MsLength,
+    /// How many ended how: `held` (the load ended first), `closed`, `eof`, `reset`, `silence`, `protocol`, `not_opened`,
+    /// `aborted`.
+    pub ends: BTreeMap<String, u64>,
+    /// The codes of the peers' close frames (1005: a frame without a code), and how many carried each.
+    pub close_codes: BTreeMap<String, u64>,
+    /// Connections that took another's place and got a message.
+    pub resumed: u64,
+    /// The longest time from the end of one to the first message of the one in its place.
+    pub longest_resumption_ms: Option<MsLength>,
 }
 
 /// Something that was not seen.

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::corners::{Corner, corners, judge_at_corners};
 use crate::drain::drains;
 use crate::gaps::Gaps;
+use crate::held_open::stream_reports;
 use crate::measure::{measure, pod_reports};
 use crate::ordered::Ordered;
 use crate::timeline::{LogBook, PodIx, Timeline, settle, stage_reports, timeline};
@@ -94,6 +95,7 @@ fn assembled(
         generator: recording.generator.clone(),
         notes: notes::notes(recording, cx),
         requests: counts,
+        streams: stream_reports(&recording.streams),
         gaps: gap_reports,
         bursts,
         assertions,

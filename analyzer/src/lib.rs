@@ -19,6 +19,7 @@ mod findings;
 mod gaps;
 #[cfg(test)]
 mod golden;
+mod held_open;
 mod kube_time;
 mod latency;
 mod measure;
@@ -40,7 +41,7 @@ pub use analysis::{
     Advice, Analysis, Assertion, Budget, Burst, ClockReport, EndpointState, Evidence,
     FailureReport, Finding, GapReport, Latency, LogMark, Ms, MsInterval, MsLength, PodExit,
     PodPhase, PodReport, Quantiles, RequestCounts, RuledOut, RunSummary, SCHEMA, Shutdown,
-    ShutdownStage, Sign, StageMark, StageReport, Verdict, VerdictOutcome,
+    ShutdownStage, Sign, StageMark, StageReport, StreamReport, Verdict, VerdictOutcome,
 };
 pub use analyze::analyze;
 

@@ -250,6 +250,7 @@ pub(super) fn template_closes(pod: PodIx, cx: &Context<'_>) -> Check {
 }
 
 /// Only leaving pods of the template can have refused a connection, and all of them lived: one of them had closed.
+/// Not shortly after a time without an endpoint: what routes may not have heard of the new ones yet.
 fn one_of_them_closed(template: &str, cx: &Context<'_>) -> Check {
     let closed_soon = |pod: PodIx, t: RunOffset| {
         let p = cx.pod(pod);
@@ -263,6 +264,7 @@ fn one_of_them_closed(template: &str, cx: &Context<'_>) -> Check {
         f.kind == Kind::Refused
             && !f.suspects.is_empty()
             && f.suspects.iter().all(|p| closed_soon(*p, f.at))
+            && !super::no_endpoints::was_empty_of_late(f.at, cx)
     });
     match refused {
         Some(f) => Check::Yes(cx.fact(

@@ -393,9 +393,14 @@ pub(super) fn ended_at_signal(pod: PodIx, within: i64, cx: &Context<'_>) -> Chec
     }
     let after = end.at.lo.nanos_since(drain.signal.hi).max(0);
     // A hook as long as the grace brings the signal at the deadline; two more seconds are left then.
-    let hook = cx.pod(pod).pre_stop.as_ref().and_then(|h| h.sleep_seconds);
+    let hook = cx.pod(pod).pre_stop.as_ref();
     let at_grace = cx.pod(pod).deletion.as_ref().is_some_and(|d| {
-        hook.is_some_and(|h| h >= d.grace) && drain.ended == EndedAt::Deadline && end.code != 137
+        let known = hook
+            .and_then(|h| h.sleep_seconds)
+            .is_some_and(|h| h >= d.grace);
+        let until = drain.signal.hi.nanos_since(d.seen);
+        let seen = hook.is_some() && until >= d.grace * SECOND - SECOND / 2;
+        (known || seen) && drain.ended == EndedAt::Deadline && end.code != 137
     });
     if (drain.ended == EndedAt::Before || at_grace) && after <= within {
         Check::Yes(cx.fact(

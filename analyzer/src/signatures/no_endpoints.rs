@@ -1,5 +1,7 @@
 //! `no_endpoints`: nothing was ready to route to.
 
+use rollscope_records::RunOffset;
+
 use super::facts::{self, SECOND};
 use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature};
@@ -121,11 +123,8 @@ fn none_at_all(case: &Case<'_>, cx: &Context<'_>) -> Check {
 /// No endpoint was ready shortly before: what routes may not have heard of the new ones yet.
 pub(super) fn empty_of_late(case: &Case<'_>, cx: &Context<'_>) -> Check {
     let first = case.first(cx);
-    let fewest = cx
-        .timeline
-        .fewest_ready(first.plus_nanos(-SLOWEST_LAG), first);
     Check::when(
-        fewest == Some(0),
+        was_empty_of_late(first, cx),
         || {
             general(
                 "none_ready_of_late",
@@ -137,11 +136,13 @@ pub(super) fn empty_of_late(case: &Case<'_>, cx: &Context<'_>) -> Check {
     )
 }
 
+/// Whether there was no ready endpoint within the slowest lag of routing before `t`.
+pub(super) fn was_empty_of_late(t: RunOffset, cx: &Context<'_>) -> bool {
+    cx.timeline.fewest_ready(t.plus_nanos(-SLOWEST_LAG), t) == Some(0)
+}
+
 /// The last new connection before the case that was answered, where none was during it.
-pub(super) fn last_answer_before(
-    case: &Case<'_>,
-    cx: &Context<'_>,
-) -> Option<rollscope_records::RunOffset> {
+pub(super) fn last_answer_before(case: &Case<'_>, cx: &Context<'_>) -> Option<RunOffset> {
     let (first, last) = (case.first(cx), case.last(cx));
     let requests = &cx.traffic.requests;
     let answered = requests

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use rollscope_records::{Outcome, Phase, Recording, Request, Requests};
+use rollscope_records::{Outcome, Phase, Recording, Request, Requests, RunOffset};
 
 use super::certain::{ByConnection, Certain};
 use super::failure::Failure;
@@ -74,6 +74,8 @@ pub(crate) struct Traffic<'a> {
     survived_idle: Vec<i64>,
     /// How long requests take, by name; made when first asked for.
     lengths: OnceLock<BTreeMap<String, Lengths>>,
+    /// Dispatch times of all answered requests on new connections, in order; made when first asked for.
+    answered_new: OnceLock<Vec<RunOffset>>,
 }
 
 impl<'a> Traffic<'a> {
@@ -98,6 +100,7 @@ impl<'a> Traffic<'a> {
             failures: Vec::new(),
             survived_idle: survived_idle(requests),
             lengths: OnceLock::new(),
+            answered_new: OnceLock::new(),
             requests,
             pinned,
             pods_named,
@@ -156,6 +159,23 @@ impl<'a> Traffic<'a> {
     /// How many requests were answered on connections that had been idle for longer than `nanos`.
     pub(crate) fn survived_longer_idle(&self, nanos: i64) -> usize {
         self.survived_idle.len() - self.survived_idle.partition_point(|i| *i <= nanos)
+    }
+
+    /// The dispatch of the last request on a new connection (or one that was routed by itself) that was dispatched at or
+    /// before `t` and answered.
+    pub(crate) fn last_new_answer(&self, t: RunOffset) -> Option<RunOffset> {
+        let times = self.answered_new.get_or_init(|| {
+            let routed = |r: &Request<'_>| !r.reused || !self.pinned;
+            let answered = self
+                .requests
+                .iter()
+                .filter(|r| !r.outcome.is_failure() && routed(r));
+            let mut times: Vec<_> = answered.filter_map(|r| r.dispatched).collect();
+            times.sort_unstable();
+            times
+        });
+        let i = times.partition_point(|a| *a <= t).checked_sub(1)?;
+        Some(times[i])
     }
 
     /// How long the requests of that name took.

@@ -107,9 +107,13 @@ fn refusing(
     let most = listening.routed_for(ROUTED_STILL);
     let leaving = leaving(t, most, traffic, timeline, listening);
     // Where nothing that other pods show explains it, a route may last longer than theirs; a balancer that answers 502
-    // had one to ask.
-    let leaving = if leaving.is_empty() && (asked || !empty_of_late) {
-        self::leaving(t, ROUTED_STILL, traffic, timeline, listening)
+    // had one to ask. Shortly after a time without an endpoint it may have had none; where nothing has been answered
+    // since a pod ended, routes may be that pod's all the same.
+    let leaving = if leaving.is_empty() {
+        let mut late = self::leaving(t, ROUTED_STILL, traffic, timeline, listening);
+        let none_to_ask = empty_of_late && !asked;
+        late.retain(|ix| !none_to_ask || out_since_its_end(timeline.pod(*ix), t, traffic));
+        late
     } else {
         leaving
     };
@@ -131,6 +135,12 @@ fn refusing(
         }
     }
     all
+}
+
+/// No new connection at all has been answered between the pod's end and `t`.
+fn out_since_its_end(pod: &Pod, t: RunOffset, traffic: &Traffic<'_>) -> bool {
+    let ended = pod.end_at().filter(|e| e.lo <= t);
+    ended.is_some_and(|e| traffic.last_new_answer(t).is_none_or(|a| a <= e.hi))
 }
 
 /// The largest distance to the latest deletion at which only leaving pods can have refused: what the longest lag of

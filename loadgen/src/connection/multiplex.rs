@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
-use rollscope_records::{Lane, Outcome, Phase, RunOffset};
+use rollscope_records::{Lane, Outcome, Phase, RunClock, RunOffset};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
@@ -27,7 +27,24 @@ pub(crate) struct Shared {
     pub(crate) link: Rc<Link>,
     pub(crate) sender: http2::SendRequest<Full<Bytes>>,
     socket: Weak<TcpStream>,
+    in_flight: Cell<u32>,
+    /// When the last request on it ended.
+    last_response: Cell<Option<RunOffset>>,
     _protocol: ProtocolTask,
+}
+
+/// A request in flight on a shared connection; the connection is idle when the last of them is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight<'s> {
+    shared: &'s Shared,
+    clock: RunClock,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.shared.in_flight.set(self.shared.in_flight.get() - 1);
+        self.shared.last_response.set(Some(self.clock.now()));
+    }
 }
 
 /// Runs the tasks of HTTP/2 on the generator's own thread.
@@ -45,9 +62,25 @@ where
 }
 
 impl Shared {
+    /// A request begins on it.
+    pub(crate) fn begin(&self, clock: RunClock) -> InFlight<'_> {
+        self.in_flight.set(self.in_flight.get() + 1);
+        InFlight {
+            shared: self,
+            clock,
+        }
+    }
+
+    /// Whether it is to carry no further request at `now`. It is idle only while no request is in flight on it.
+    fn is_over(&self, now: RunOffset, keep: &KeepAlive) -> bool {
+        let idle = self.in_flight.get() == 0;
+        let idle_since = self.last_response.get().filter(|_| idle);
+        keep.is_over(&self.link.record(), idle_since, now)
+    }
+
     /// Whether a request can begin on it, as far as is known at this moment. If the peer has ended it, that is noted.
     fn is_usable(&self, now: RunOffset, keep: &KeepAlive) -> bool {
-        if self.sender.is_closed() || keep.is_over(&self.link.record(), None, now) {
+        if self.sender.is_closed() || self.is_over(now, keep) {
             return false;
         }
         match self.socket.upgrade().map(|socket| idle_state(&socket)) {
@@ -197,7 +230,7 @@ impl Multiplex {
         let open: Vec<_> = self.places.borrow().clone();
         for place in open {
             if let Place::Open(shared) = place
-                && keep.is_over(&shared.link.record(), None, now)
+                && shared.is_over(now, keep)
             {
                 self.forget(&shared.link);
             }
@@ -236,6 +269,8 @@ async fn connect(context: &Rc<Context>, slot: &mut Slot) -> Result<Shared, Endin
         link,
         sender,
         socket: transport.socket,
+        in_flight: Cell::new(0),
+        last_response: Cell::new(None),
         _protocol: ProtocolTask::new(&task),
     })
 }

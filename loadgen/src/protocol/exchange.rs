@@ -119,6 +119,7 @@ async fn on_shared(
     let mut tried = false;
     loop {
         let shared = context.multiplex.take(context, slot).await?;
+        let _in_flight = shared.begin(context.clock);
         slot.on_shared(&shared.link, body);
         slot.enter(Phase::Head);
         match shared.sender.clone().try_send_request(message).await {

@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rollscope_records::{ClosedBy, Lane, Outcome, Phase, RequestRecord};
+use rollscope_records::{ClosedBy, ConnectionRecord, Lane, Outcome, Phase, RequestRecord};
 use rollscope_scenarios::BodySource;
 
 use crate::frames::{
     CANCEL, ENHANCE_YOUR_CALM, Frames, INTERNAL_ERROR, NO_ERROR, REFUSED_STREAM, RST_STREAM, http2,
 };
-use crate::harness::{Run, get, one, run};
+use rollscope_loadgen::Direct;
+
+use crate::harness::{Run, ended, get, load, one, run, start};
 use crate::server::{OK, Server};
 
 const ECONNRESET: i32 = 104;
@@ -99,6 +101,45 @@ fn a_stream_that_stalls_holds_up_no_other() {
         (Outcome::DeadlineExceeded, Phase::Head)
     );
     assert!(run.requests[1..].iter().all(|r| r.outcome == Outcome::Ok));
+    assert_eq!(server.accepted(), 1);
+}
+
+/// A load whose requests come 20 ms apart, on connections that may be idle for 5 ms; 20 requests of it.
+fn soon_idle(server: &Server, deadline: Duration) -> Run {
+    let mut spec = get(Lane::Http2);
+    spec.deadline = deadline;
+    let mut load = load(50.0, vec![spec]);
+    load.pool.size = Some(1);
+    load.pool.max_idle = Some(Duration::from_millis(5));
+    let running = start(&server.url(), load, Arc::new(Direct));
+    running.wait(|s| ended(s) >= 20);
+    let run = running.stop(Duration::from_secs(5));
+    run.check(server);
+    run
+}
+
+#[test]
+fn a_connection_that_was_idle_for_long_is_not_used_again() {
+    let server = answering();
+    let run = soon_idle(&server, Duration::from_secs(5));
+    assert_eq!(run.count(Outcome::Ok), run.requests.len());
+    assert!(run.connections.len() > 2, "{run:?}");
+    let by_us = |c: &ConnectionRecord| c.closed_by == Some(ClosedBy::Client);
+    assert!(run.connections.iter().all(by_us), "{run:?}");
+}
+
+#[test]
+fn a_connection_with_a_stream_in_flight_is_not_idle() {
+    let server = http2(|frames| {
+        while let Some(stream) = frames.request() {
+            if stream != 1 {
+                frames.answer(stream);
+            }
+        }
+    });
+    // The first stream is never answered, and its deadline is after the load.
+    let run = soon_idle(&server, Duration::from_secs(2));
+    assert_eq!(run.count(Outcome::DeadlineExceeded), 1);
     assert_eq!(server.accepted(), 1);
 }
 

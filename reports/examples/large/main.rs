@@ -155,6 +155,7 @@ fn made_up(size: &Size) -> (Analysis, Recording) {
         budget: None,
         clocks: Vec::new(),
         generator: None,
+        streams: Vec::new(),
         gaps: Vec::new(),
         stages: stages(size),
         notes: Vec::new(),

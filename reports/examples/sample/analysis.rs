@@ -77,6 +77,7 @@ pub(crate) fn analysis(recording: &Recording) -> Analysis {
             ClockReport { clock: "node/node1".to_owned(), offset_ms: (-2.2, 1.9), samples: 12 },
         ],
         generator: recording.generator.clone(),
+        streams: Vec::new(),
         gaps: Vec::new(),
         stages: stages(recording),
         notes: vec!["No probe of the pods themselves: when a listener closed is known only from the first refusal.".to_owned()],

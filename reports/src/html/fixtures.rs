@@ -54,6 +54,7 @@ pub(super) fn analysis_of(pods: &[&str], bursts: &[(u64, &[&str])]) -> Analysis 
         budget: None,
         clocks: Vec::new(),
         generator: None,
+        streams: Vec::new(),
         gaps: Vec::new(),
         stages: Vec::new(),
         notes: Vec::new(),

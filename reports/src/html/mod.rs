@@ -14,6 +14,7 @@ mod data;
 mod first_screen;
 #[cfg(test)]
 mod fixtures;
+mod held_open;
 mod index;
 mod logs;
 mod merge_patch;

@@ -5,7 +5,9 @@ use rollscope_analyzer::Analysis;
 use rollscope_records::Recording;
 
 use super::placement::Placement;
-use super::{assets, bins, bursts, checks, data, first_screen, over_time, pods, shutdowns};
+use super::{
+    assets, bins, bursts, checks, data, first_screen, held_open, over_time, pods, shutdowns,
+};
 use crate::text::{field, utc, verdict};
 
 /// The HTML timeline: one self-contained page, byte for byte the same for the same input.
@@ -87,6 +89,7 @@ fn body(
                 (shutdowns::needs(a))
                 (checks::stages(a))
                 (over_time::section(levels))
+                (held_open::section(a))
                 (checks::trust(a, recording))
             }
             (footer(a, recording))
