@@ -12,6 +12,12 @@ fn main() -> ExitCode {
     if step.is_some_and(|step| product.iter().any(|p| step == *p)) {
         return rollscope_cli::main();
     }
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|step| step == corpus::SIDECAR)
+    {
+        return corpus::sidecar();
+    }
     match corpus::main(&corpus::Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {

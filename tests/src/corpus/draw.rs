@@ -1,5 +1,6 @@
 //! What a case is made of, drawn at random over fixed ranges.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
@@ -9,13 +10,15 @@ use rand::{RngExt, SeedableRng};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::evictions::evictions;
 use super::mix::{Mix, mix, race};
+use super::streams::{Streams, streams};
 
 /// The ranges of the draw in words, as `ACCURACY.md` tells them.
 pub(crate) const RANGES: &[(&str, &str)] = &[
     (
         "server",
-        "graceful, early-close, exit-now, no-handler, overrun, same-deadline, keepalive-hang, pool-first, forced-exit, \
+        "graceful (a third of the cases become double-owner), early-close, exit-now, no-handler, overrun, same-deadline, keepalive-hang, pool-first, forced-exit, \
          unawaited-cleanup, short-keepalive, ready-too-early, slow-start, crash; graceful in a shell that does not \
          forward, in one that dies of the signal as npm does, and in one that forwards it",
     ),
@@ -57,6 +60,20 @@ pub(crate) const RANGES: &[(&str, &str)] = &[
     (
         "confounders",
         "a pod's process killed in the rollout (1 in 6, half of them with a memory limit: an OOM kill), a liveness probe that always fails (1 in 15)",
+    ),
+    (
+        "proxy",
+        "half of the graceful cases that are left have a second container, through which the traffic goes and which ends \
+         at the signal",
+    ),
+    (
+        "connections held open",
+        "none, but in 1 of 10 cases (1 of 5 where the server's drain waits for them without an end: early-close, overrun, \
+         keepalive-hang) 2 to 12 of server-sent events, chunks or, behind l4, WebSockets, with a message each 0.2, 0.5 or 1 s",
+    ),
+    (
+        "evictions",
+        "in 1 of 12 cases each pod is evicted instead of the restart: all at once (1 in 4), else 1 to 8 s apart",
     ),
     (
         "observation",
@@ -110,12 +127,18 @@ impl Serialize for Server {
 impl<'de> Deserialize<'de> for Server {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let name = String::deserialize(d)?;
-        let found = SERVERS.iter().find(|s| s.as_str() == name);
+        let found = SERVERS
+            .iter()
+            .chain([&DOUBLE_OWNER])
+            .find(|s| s.as_str() == name);
         found
             .copied()
             .ok_or_else(|| D::Error::custom(format!("{name:?} is not a server")))
     }
 }
+
+/// What a part of the `graceful` cases is made: two owners of the same drain.
+const DOUBLE_OWNER: Server = Server::Subject("double-owner");
 
 impl Server {
     /// Its name in tables.
@@ -134,6 +157,14 @@ impl Server {
             Self::Subject(name) => name,
             _ => "graceful",
         }
+    }
+
+    /// Whether its drain waits for a connection that is held open, and never tells it to go.
+    pub(crate) fn waits_for_streams(self) -> bool {
+        matches!(
+            self,
+            Self::Subject("early-close" | "overrun" | "keepalive-hang")
+        )
     }
 
     fn is(self, name: &str) -> bool {
@@ -199,6 +230,15 @@ pub(crate) struct Case {
     pub(crate) logs: bool,
     /// Whether responses name their pod.
     pub(crate) pod_header: bool,
+    /// Connections that are held open.
+    #[serde(default)]
+    pub(crate) streams: Option<Streams>,
+    /// The time between two evictions, which are made instead of the restart, milliseconds.
+    #[serde(default)]
+    pub(crate) evict_ms: Option<u64>,
+    /// Whether the traffic goes through a proxy beside the application, which ends at the signal.
+    #[serde(default)]
+    pub(crate) sidecar: bool,
 }
 
 impl Case {
@@ -216,7 +256,7 @@ impl Case {
         let lag_ms = lag(rng);
         let drain_delay_ms = drain_delay(rng, lag_ms.1);
         let readiness = readiness(rng, server);
-        Self {
+        let mut case = Self {
             seed,
             index,
             server,
@@ -248,6 +288,25 @@ impl Case {
             broken_liveness: rng.random_ratio(1, 15),
             logs: rng.random_bool(0.5),
             pod_header: !rng.random_ratio(1, 3),
+            streams: None,
+            evict_ms: None,
+            sidecar: false,
+        };
+        case.draw_newer(rng);
+        case
+    }
+
+    /// What is drawn since the ranges have grown: after all others, so that these stay what they were.
+    fn draw_newer(&mut self, rng: &mut StdRng) {
+        if self.server.is("graceful") && rng.random_ratio(1, 3) {
+            self.server = DOUBLE_OWNER;
+        }
+        self.streams = streams(rng, self.server, &self.front_end);
+        self.evict_ms = evictions(rng);
+        if self.server.is("graceful") && rng.random_bool(0.5) {
+            self.sidecar = true;
+            // The proxy accepts before the application does: only the probe keeps clients away.
+            self.readiness.get_or_insert((1, 1));
         }
     }
 
@@ -283,6 +342,9 @@ impl Case {
             self.drain_delay_ms,
             self.drain_deadline_ms
         );
+        if let Some(streams) = &self.streams {
+            let _ = write!(words, " {} {}", streams.count, streams.kind);
+        }
         for (said, is) in [
             (" background", self.mix.has_background()),
             (" kill", self.kill_after.is_some()),
@@ -290,6 +352,8 @@ impl Case {
                 " memory-limit",
                 self.kill_after.is_some() && self.memory_limit,
             ),
+            (" sidecar", self.sidecar),
+            (" evicted", self.evict_ms.is_some()),
             (" race", self.close_travel_ms > 0),
             (" broken-liveness", self.broken_liveness),
             (" no-logs", !self.logs),
@@ -413,7 +477,7 @@ mod tests {
     #[test]
     fn the_draw_covers_every_server_and_front_end() {
         let cases: Vec<Case> = (0..300).map(|index| Case::draw(1, index)).collect();
-        for server in SERVERS {
+        for server in SERVERS.iter().chain([&DOUBLE_OWNER]) {
             for front_end in ["l4", "http"] {
                 let of = |c: &&Case| c.server == *server && c.front_end == front_end;
                 assert!(

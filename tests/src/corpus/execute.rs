@@ -4,13 +4,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
 
 use super::draw::Case;
+use super::evictions::Evictions;
 use super::manifest;
 use super::truth;
 use crate::descendants;
@@ -74,7 +75,7 @@ pub(crate) fn execute(case: &Case, program: &Path, folders: &Folders) -> Result<
         .stderr(errors)
         .spawn()
         .map_err(|e| format!("{}: {e}", program.display()))?;
-    let code = see_through(case, &mut child, &truth)?;
+    let code = see_through(case, &mut child, folders)?;
     if !folders.recording().join("run.json").exists() {
         let said = fs::read_to_string(folders.root().join("output.txt")).unwrap_or_default();
         let last: Vec<&str> = said.lines().rev().take(3).collect();
@@ -86,7 +87,11 @@ pub(crate) fn execute(case: &Case, program: &Path, folders: &Folders) -> Result<
     Ok(())
 }
 
-fn see_through(case: &Case, child: &mut Child, truth: &Path) -> Result<Option<i32>, String> {
+fn see_through(case: &Case, child: &mut Child, folders: &Folders) -> Result<Option<i32>, String> {
+    let truth = &folders.truth();
+    let mut evictions = case
+        .evict_ms
+        .map(|pause| Evictions::new(folders.root(), truth, pause, case.replicas));
     let begun = Instant::now();
     let mut to_kill = case.kill_after;
     let mut rollout = None;
@@ -94,10 +99,16 @@ fn see_through(case: &Case, child: &mut Child, truth: &Path) -> Result<Option<i3
         if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
             return Ok(status.code());
         }
-        if begun.elapsed() > LONGEST {
+        let evicted = evictions.as_mut().map_or(Ok(()), Evictions::step);
+        let late = begun.elapsed() > LONGEST;
+        if let Err(why) = evicted.and(if late {
+            Err("it did not end".to_owned())
+        } else {
+            Ok(())
+        }) {
             child.kill().map_err(|e| e.to_string())?;
             let _ = child.wait();
-            return Err("it did not end".to_owned());
+            return Err(why);
         }
         if let Some(after) = to_kill {
             if rollout.is_none() && truth::rollout_began(truth) {
@@ -125,11 +136,8 @@ fn kill_one(case: &Case, root: u32, truth: &Path) {
     }
     let chosen = usize::try_from(case.index).unwrap_or(0) % serving.len();
     let (pod, pid) = &serving[chosen];
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
     if kill(Pid::from_raw(*pid), Signal::SIGKILL).is_ok() {
-        let line = json!({"t": u64::try_from(now.as_nanos()).unwrap_or(u64::MAX), "pod": pod});
+        let line = json!({"t": truth::wall_nanos(), "pod": pod});
         let _ = fs::write(truth.join("kills.jsonl"), format!("{line}\n"));
     }
 }

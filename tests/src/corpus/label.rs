@@ -5,6 +5,7 @@
 
 use rollscope_records::RunOffset;
 
+use super::circumstances::seen_with;
 use super::draw::{Case, Server};
 use super::mix::Background;
 use super::truth::{ContainerRun, PodTruth, Truth};
@@ -54,7 +55,7 @@ fn is(cause: &'static str, detail: Option<&'static str>) -> Label {
 }
 
 impl Label {
-    fn also(mut self, cause: &'static str) -> Self {
+    pub(super) fn also(mut self, cause: &'static str) -> Self {
         self.also.push(cause);
         self
     }
@@ -73,7 +74,11 @@ impl Label {
             "unforwarded_signal" | "sigkill_overrun" => probe_shows_in_time(case),
             _ => case.readiness.is_some(),
         };
-        !self.veiled && named && (case.logs || (probe && self.detail != Some("half_forwarded")))
+        // A condition of the pod says that it was evicted.
+        let evicted = self.cause == "node_drain";
+        !self.veiled
+            && named
+            && (case.logs || evicted || (probe && self.detail != Some("half_forwarded")))
     }
 
     fn is_of_new_pods(&self) -> bool {
@@ -91,6 +96,14 @@ impl Label {
 
 /// The cause of a failed request.
 pub(crate) fn label(case: &Case, truth: &Truth, met: &Met<'_>) -> Verdict {
+    let pod = met.pod.as_ref().and_then(|p| truth.pods.get(p));
+    match by_the_witnesses(case, truth, met) {
+        Verdict::Is(label) => Verdict::Is(seen_with(label, case.server, pod, met)),
+        undecided => undecided,
+    }
+}
+
+fn by_the_witnesses(case: &Case, truth: &Truth, met: &Met<'_>) -> Verdict {
     let background = case.mix.named(met.request.name).and_then(|a| a.background);
     match (met.how, background) {
         (How::Answered(status), Some(Background::Status(drawn))) if status == drawn => {
@@ -106,10 +119,13 @@ pub(crate) fn label(case: &Case, truth: &Truth, met: &Met<'_>) -> Verdict {
     let Some(pod) = met.pod.as_ref().and_then(|p| truth.pods.get(p)) else {
         return Verdict::Undecided("the pod is not in the sandbox's log");
     };
+    if let Some(label) = without_its_proxy(pod, met) {
+        return Verdict::Is(label);
+    }
     let verdict = match met.how {
         How::Refused => refused(case, pod, met),
         How::Cut => cut(case, pod, met),
-        How::Answered(500) => answered_500(pod, met),
+        How::Answered(500) => answered_500(case, pod, met),
         How::Late => late(case, pod, met),
         _ => Verdict::Undecided("a status that nobody drew"),
     };
@@ -132,6 +148,28 @@ pub(crate) fn label(case: &Case, truth: &Truth, met: &Met<'_>) -> Verdict {
         }
         other => other,
     }
+}
+
+/// The proxy through which it came had ended before the application did. Where that closed at the same time, it would
+/// not have been reached anyway.
+fn without_its_proxy(pod: &PodTruth, met: &Met<'_>) -> Option<Label> {
+    let ended = pod.proxy_ended?;
+    let at_it = matches!(met.how, How::Refused | How::Cut) && ended <= met.at.plus_nanos(SLACK);
+    let run = pod.runs.last().filter(|_| at_it)?;
+    let closed = run
+        .ledger
+        .step("refusing")
+        .or(run.ledger.exit.map(|(t, _)| t));
+    let later = |from: RunOffset| from.plus_nanos(SECOND);
+    let gone_too = closed.is_some_and(|t| t <= later(ended)) || run.is_over(later(ended));
+    Some(if gone_too {
+        Label {
+            veiled: true,
+            ..is("sidecar_first", None).also("early_close")
+        }
+    } else {
+        is("sidecar_first", None)
+    })
 }
 
 /// Whether a probe that fails from the signal on has turned the pod not ready before its grace is over.
@@ -166,6 +204,10 @@ fn ended_as_it_was_deleted(case: &Case, pod: &PodTruth) -> bool {
 /// No endpoint at all. Where a crash or a failed probe left none, that is as true.
 fn no_endpoints(case: &Case, truth: &Truth, at: RunOffset) -> Label {
     let mut label = is("no_endpoints", None);
+    let evicted = |pod: &PodTruth| pod.evicted && pod.deleted.is_some_and(|(t, _)| t <= at);
+    if truth.pods.values().any(evicted) {
+        label.also.push("node_drain");
+    }
     for pod in truth.pods.values() {
         for (i, run) in pod.runs.iter().enumerate() {
             let stopped = run.stopping.filter(|_| run.is_restart()).map(|(t, _)| t);
@@ -417,12 +459,19 @@ fn overrun_detail(case: &Case, run: &ContainerRun, met: &Met<'_>) -> Option<&'st
     Some("long_request")
 }
 
-fn answered_500(pod: &PodTruth, met: &Met<'_>) -> Verdict {
+fn answered_500(case: &Case, pod: &PodTruth, met: &Met<'_>) -> Verdict {
     let run = pod.run_at(met.at).map(|(_, run)| run);
     let closed = run.and_then(|r| r.ledger.step("pool_closed"));
     match closed {
         Some(t) if t <= met.at.plus_nanos(SLACK) => {
-            Verdict::Is(is("dependency_closed_first", None))
+            Verdict::Is(match case.server {
+                Server::Subject("double-owner") if case.logs => is("double_shutdown", None),
+                // Its log alone shows the second owner.
+                Server::Subject("double-owner") => {
+                    is("double_shutdown", None).also("dependency_closed_first")
+                }
+                _ => is("dependency_closed_first", None),
+            })
         }
         _ => Verdict::Undecided("a 500 from a pod whose pool is open"),
     }
@@ -458,6 +507,7 @@ mod tests {
         Case {
             server,
             grace: 10,
+            streams: None,
             ..Case::draw(1, 0)
         }
     }
@@ -481,14 +531,20 @@ mod tests {
         PodTruth {
             deleted: Some((at(10_000), 10)),
             runs: vec![run],
+            ..PodTruth::default()
         }
     }
 
     fn judged(case: &Case, pod: PodTruth, how: How, ms: i64) -> Verdict {
         let mut truth = Truth::default();
         truth.pods.insert("web".to_owned(), pod);
-        let mut request = RequestRecord::scheduled(1, Lane::New, "home", at(ms));
-        request.outcome = Outcome::ConnectRefused;
+        let held = case.streams.is_some();
+        let lane = if held { Lane::Stream } else { Lane::New };
+        let mut request = RequestRecord::scheduled(1, lane, "home", at(ms));
+        request.outcome = match how {
+            How::Cut => Outcome::TruncatedBody,
+            _ => Outcome::ConnectRefused,
+        };
         let met = Met {
             request: request.view(),
             how,
@@ -560,6 +616,97 @@ mod tests {
         }
         let later = name(judged(&case, pod, How::Refused, 6500));
         assert_eq!(later, "undecided: refused by a pod that listens");
+    }
+
+    fn also(verdict: Verdict) -> (String, Vec<&'static str>) {
+        match verdict {
+            Verdict::Is(label) => (label.name(), label.also),
+            Verdict::Undecided(why) => panic!("{why}"),
+        }
+    }
+
+    fn holding_streams(server: &'static str) -> Case {
+        let streams = super::super::streams::Streams {
+            kind: "sse".to_owned(),
+            count: 3,
+            cadence_ms: 500,
+        };
+        Case {
+            streams: Some(streams),
+            ..case(Server::Subject(server))
+        }
+    }
+
+    #[test]
+    fn a_stream_that_a_drain_waits_for_to_the_kill_is_too_long_for_any() {
+        let steps = [
+            (10_001, "signal"),
+            (10_900, "refusing"),
+            (10_901, "closing"),
+        ];
+        let mut pod = deleted(&steps, Some((20_001, 137)));
+        pod.runs[0].sigkill = Some(at(20_000));
+        let verdict = judged(&holding_streams("overrun"), pod.clone(), How::Cut, 20_001);
+        assert_eq!(also(verdict), ("long_stream_cut".to_owned(), vec![]));
+        // A request beside it is one that the drain had no time for.
+        let beside = case(Server::Subject("overrun"));
+        let verdict = judged(&beside, pod, How::Cut, 20_001);
+        assert_eq!(name(verdict), "sigkill_overrun/long_request");
+    }
+
+    #[test]
+    fn a_stream_that_its_drain_did_not_come_to_was_cut_by_what_stopped_it_as_well() {
+        let mut pod = deleted(&[], Some((20_001, 137)));
+        pod.runs[0].sigkill = Some(at(20_000));
+        let verdict = judged(&holding_streams("no-handler"), pod, How::Cut, 20_001);
+        let as_true = vec!["long_stream_cut"];
+        let cause = "unforwarded_signal/swallowed".to_owned();
+        assert_eq!(also(verdict), (cause, as_true));
+    }
+
+    #[test]
+    fn what_an_evicted_pod_fails_is_the_drain_of_its_node() {
+        let steps = [(10_001, "signal"), (10_002, "refusing")];
+        let mut pod = deleted(&steps, None);
+        pod.evicted = true;
+        let case = case(Server::Subject("early-close"));
+        let verdict = judged(&case, pod.clone(), How::Refused, 10_500);
+        assert_eq!(also(verdict), ("node_drain".to_owned(), vec![]));
+    }
+
+    #[test]
+    fn what_comes_after_the_end_of_a_proxy_fails_for_want_of_it() {
+        let steps = [
+            (10_001, "signal"),
+            (10_002, "draining"),
+            (13_000, "refusing"),
+        ];
+        let mut pod = deleted(&steps, Some((14_000, 0)));
+        pod.proxy_ended = Some(at(10_004));
+        let case = case(Server::Subject("graceful"));
+        for (how, ms) in [(How::Cut, 10_003), (How::Refused, 12_000)] {
+            let verdict = judged(&case, pod.clone(), how, ms);
+            assert_eq!(also(verdict), ("sidecar_first".to_owned(), vec![]), "{ms}");
+        }
+        pod.runs[0].ledger.steps[3].0 = at(10_050);
+        let verdict = judged(&case, pod, How::Refused, 12_000);
+        assert_eq!(also(verdict).1, ["early_close"]);
+    }
+
+    #[test]
+    fn a_second_owner_shows_in_the_log_alone() {
+        let steps = [(10_001, "signal"), (10_002, "pool_closed")];
+        let pod = deleted(&steps, None);
+        for logs in [true, false] {
+            let case = Case {
+                logs,
+                ..case(Server::Subject("double-owner"))
+            };
+            let verdict = judged(&case, pod.clone(), How::Answered(500), 10_500);
+            let (cause, also) = also(verdict);
+            assert_eq!(cause, "double_shutdown");
+            assert_eq!(also.contains(&"dependency_closed_first"), !logs);
+        }
     }
 
     #[test]

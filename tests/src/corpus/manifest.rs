@@ -4,9 +4,17 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::draw::{Case, Server};
+use super::{evictions, sidecar};
 
 /// The port of `ready-too-early`'s health checks, the same on each pod's own address.
 const HEALTH_PORT: u16 = 9090;
+
+/// The container that serves in the application's stead.
+const PROXY: &str = r#"        - name: proxy
+          image: example/proxy:1
+          command: ["rollscope", "sidecar"]
+          ports: [{ name: http, containerPort: 8080 }]
+"#;
 
 /// The manifest; the subjects keep their ledgers in `ledgers`.
 pub(crate) fn manifest(case: &Case, ledgers: &Path) -> String {
@@ -23,11 +31,17 @@ pub(crate) fn manifest(case: &Case, ledgers: &Path) -> String {
         text,
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{ name: web, labels: {{ app: web }} }}\nspec:\n  replicas: {}\n  \
          strategy: {strategy}\n  selector: {{ matchLabels: {{ app: web }} }}\n  template:\n    \
-         metadata: {{ labels: {{ app: web }} }}\n    spec:\n      terminationGracePeriodSeconds: {}\n      containers:\n        \
-         - name: web\n          image: example/web:1\n          command: {}\n          ports: [{{ name: http, containerPort: 3000 }}]\n          env:\n",
+         metadata: {{ labels: {{ app: web }} }}\n    spec:\n      terminationGracePeriodSeconds: {}\n      containers:\n{}        \
+         - name: web\n          image: example/web:1\n          command: {}\n          {}env:\n",
         case.replicas,
         case.grace,
-        command(case.server)
+        if case.sidecar { PROXY } else { "" },
+        command(case.server),
+        if case.sidecar {
+            ""
+        } else {
+            "ports: [{ name: http, containerPort: 3000 }]\n          "
+        },
     );
     for (name, value) in environment(case, ledgers) {
         let _ = writeln!(text, "            - {{ name: {name}, value: {value:?} }}");
@@ -60,6 +74,9 @@ fn environment(case: &Case, ledgers: &Path) -> Vec<(&'static str, String)> {
         ("DRAIN_DEADLINE_MS", case.drain_deadline_ms.to_string()),
         ("CLOSE_TRAVEL_MS", case.close_travel_ms.to_string()),
     ];
+    if case.sidecar {
+        env.push(("PORT", sidecar::APPLICATION.to_string()));
+    }
     match case.server.as_str() {
         "ready-too-early" => {
             env.push(("HEALTH_PORT", HEALTH_PORT.to_string()));
@@ -83,7 +100,7 @@ fn probes(case: &Case) -> String {
     if let Some((period, threshold)) = case.readiness {
         let port = match case.server.as_str() {
             "ready-too-early" => HEALTH_PORT.to_string(),
-            _ => "http".to_owned(),
+            _ => traffic_port(case),
         };
         let _ = writeln!(
             text,
@@ -91,9 +108,21 @@ fn probes(case: &Case) -> String {
         );
     }
     if case.broken_liveness {
-        text += "          livenessProbe: { httpGet: { path: /missing, port: http }, periodSeconds: 3, failureThreshold: 3, timeoutSeconds: 1 }\n";
+        let _ = writeln!(
+            text,
+            "          livenessProbe: {{ httpGet: {{ path: /missing, port: {} }}, periodSeconds: 3, failureThreshold: 3, timeoutSeconds: 1 }}",
+            traffic_port(case)
+        );
     }
     text
+}
+
+/// The application's own port, as its probes name it.
+fn traffic_port(case: &Case) -> String {
+    match case.sidecar {
+        true => sidecar::APPLICATION.to_string(),
+        false => "http".to_owned(),
+    }
 }
 
 fn pre_stop(case: &Case) -> String {
@@ -139,5 +168,13 @@ pub(crate) fn scenario(case: &Case) -> String {
             asked.expect
         );
     }
-    text + "stages:\n  - warmup: 6s\n  - restart: {}\n    complete_within: 6m\n  - settle: 7s\ngate: { max_failed: 0 }\n"
+    if let Some(streams) = &case.streams {
+        streams.write(&mut text);
+    }
+    let rollout = case.evict_ms.map_or("restart: {}", |_| evictions::STAGE);
+    let _ = write!(
+        text,
+        "stages:\n  - warmup: 6s\n  - {rollout}\n    complete_within: 6m\n  - settle: 7s\ngate: {{ max_failed: 0 }}\n"
+    );
+    text
 }

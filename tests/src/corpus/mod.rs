@@ -1,8 +1,10 @@
 //! The labelled corpus: rollouts drawn at random, run in the sandbox, and scored request by request against what
 //! really happened.
 
+mod circumstances;
 mod command;
 mod draw;
+mod evictions;
 mod execute;
 mod label;
 mod manifest;
@@ -10,8 +12,11 @@ mod mix;
 mod report;
 mod schedule;
 mod score;
+mod sidecar;
+mod streams;
 mod times;
 mod truth;
 mod witness;
 
 pub use command::{Args, main};
+pub use sidecar::{STEP as SIDECAR, main as sidecar};

@@ -7,5 +7,5 @@ mod sandbox;
 
 pub(crate) use ledger::Ledger;
 pub(crate) use pod::{ContainerRun, PodTruth, StopWhy};
-pub(crate) use read::{Truth, rollout_began, serving};
+pub(crate) use read::{Truth, alive, ready, rollout_began, serving, wall_nanos};
 pub(crate) use sandbox::{Dialled, Proxied};

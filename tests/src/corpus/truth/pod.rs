@@ -41,6 +41,10 @@ pub(crate) struct ContainerRun {
 pub(crate) struct PodTruth {
     /// When the kubelet learnt of its deletion, with which grace in seconds.
     pub(crate) deleted: Option<(RunOffset, i64)>,
+    /// Whether an eviction deleted it.
+    pub(crate) evicted: bool,
+    /// When the proxy beside the application ended.
+    pub(crate) proxy_ended: Option<RunOffset>,
     /// Its container's runs, in order.
     pub(crate) runs: Vec<ContainerRun>,
 }

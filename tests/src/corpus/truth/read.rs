@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rollscope_records::RunOffset;
 
+use super::super::sidecar;
 use super::sandbox::Line;
 use super::{ContainerRun, Dialled, Ledger, PodTruth, Proxied, StopWhy};
 
@@ -39,6 +41,30 @@ pub(crate) fn serving(dir: &Path) -> Vec<(String, i32)> {
     running.collect()
 }
 
+/// The pods that are not deleted, or not gone yet.
+pub(crate) fn alive(dir: &Path) -> Vec<String> {
+    let truth = Truth::read(dir, 0);
+    let gone = |pod: &PodTruth| {
+        pod.deleted.is_some() && pod.runs.last().is_some_and(|run| run.exited.is_some())
+    };
+    let alive = truth.pods.into_iter().filter(|(_, pod)| !gone(pod));
+    alive.map(|(name, _)| name).collect()
+}
+
+/// How many endpoints are ready.
+pub(crate) fn ready(dir: &Path) -> u64 {
+    let truth = Truth::read(dir, 0);
+    truth.ready.last().map_or(0, |(_, ready)| *ready)
+}
+
+/// The wall clock, in nanoseconds since the Unix epoch.
+pub(crate) fn wall_nanos() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl Truth {
     /// Reads a run's folder of truth; `wall_start` is the wall clock at the run's start, ns since the Unix epoch.
     pub(crate) fn read(dir: &Path, wall_start: i64) -> Self {
@@ -66,6 +92,10 @@ impl Truth {
         for line in kills.lines() {
             truth.killed(line, at);
         }
+        let evictions = fs::read_to_string(dir.join("evictions.jsonl")).unwrap_or_default();
+        for line in evictions.lines() {
+            truth.evicted(line);
+        }
         truth
     }
 
@@ -78,6 +108,16 @@ impl Truth {
         let run = pod.and_then(|p| p.runs.iter_mut().rfind(|r| r.started <= at(t)));
         if let Some(run) = run {
             run.killed_by_us = Some(at(t));
+        }
+    }
+
+    fn evicted(&mut self, line: &str) {
+        let Ok(eviction) = serde_json::from_str::<serde_json::Value>(line) else {
+            return;
+        };
+        let pod = eviction["pod"].as_str();
+        if let Some(pod) = pod.and_then(|p| self.pods.get_mut(p)) {
+            pod.evicted = true;
         }
     }
 
@@ -109,6 +149,12 @@ impl Truth {
 }
 
 fn note_pod(pod: &mut PodTruth, t: RunOffset, line: &Line) {
+    if line.container == sidecar::CONTAINER {
+        if line.ev == "exited" {
+            pod.proxy_ended.get_or_insert(t);
+        }
+        return;
+    }
     match line.ev.as_str() {
         "deleted" => {
             pod.deleted.get_or_insert((t, line.grace));

@@ -40,6 +40,8 @@ pub(super) struct Line {
     pub(super) ev: String,
     pub(super) pod: Option<String>,
     #[serde(default)]
+    pub(super) container: String,
+    #[serde(default)]
     pub(super) grace: i64,
     #[serde(default)]
     pub(super) pid: i32,
