@@ -205,11 +205,18 @@ impl Scene {
     }
 
     /// A response of the endpoint `name` that was cut in its body.
-    pub(crate) fn cut_stream(&mut self, name: &str, at: i64, took: i64, connection: u64) {
+    pub(crate) fn cut_stream(
+        &mut self,
+        name: &str,
+        at: i64,
+        took: i64,
+        connection: u64,
+    ) -> &mut RequestRecord {
         let r = self.cut(at, took, connection);
         (r.outcome, r.phase, r.status) = (Outcome::TruncatedBody, Phase::Body, Some(200));
         r.first_byte = Some(RunOffset::from_millis(at + 5));
         r.name = name.to_owned();
+        r
     }
 
     /// A node is cordoned.

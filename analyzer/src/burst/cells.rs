@@ -75,7 +75,7 @@ struct Key {
     end: Option<usize>,
     /// No endpoint was ready: what is refused then may have another cause than what is refused before and after.
     none_ready: bool,
-    /// The request's name, for what the application itself answered and for streams older than the grace.
+    /// The request's name, for what the application itself answered and for streams older than the grace or held open.
     name: String,
     /// It took as long as those that failed before the rollout.
     usual: bool,
@@ -119,8 +119,10 @@ impl Key {
             none_ready: refused && timeline.fewest_ready(f.at, f.at) == Some(0),
             name: match f.kind {
                 Kind::AppStatus(_) => name(f),
-                // A stream that is older than any drain has a cause of its own.
-                Kind::Cut if f.in_body && f.age() >= grace(likeliest, timeline) => name(f),
+                // A stream that is older than any drain, or has no end, has a cause of its own.
+                Kind::Cut if f.in_body && (f.held || f.age() >= grace(likeliest, timeline)) => {
+                    name(f)
+                }
                 _ => String::new(),
             },
             usual: false,

@@ -1,4 +1,4 @@
-use super::{new_pod, one_burst, quiet};
+use super::{analysed, new_pod, one_burst, quiet};
 use crate::testing::{PodScript, Scene};
 
 /// An old pod that closes its listener at the signal.
@@ -38,6 +38,24 @@ fn the_same_refusals_without_an_eviction_are_early_close() {
     closing(&scene).add(&mut scene);
     refusals(&mut scene);
     one_burst(&scene, "early_close", Some("refused"), &["old"]);
+}
+
+#[test]
+fn errors_that_were_there_before_an_eviction_are_background() {
+    let mut scene = quiet();
+    new_pod(&mut scene);
+    let old = scene.pod("old", "h1").deleted(6_000).evicted();
+    old.exit(9_000, 0, "Completed").add(&mut scene);
+    for at in (100..5_000).step_by(700) {
+        scene.status(at, 3, 500, Some("old"));
+    }
+    scene.status(6_400, 3, 500, Some("old"));
+    let a = analysed(&scene);
+    assert!(
+        a.bursts.iter().all(|b| b.cause == "background"),
+        "{:#?}",
+        a.bursts
+    );
 }
 
 #[test]

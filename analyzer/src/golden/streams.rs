@@ -1,5 +1,6 @@
 use super::{analysed, new_pod, one_burst, quiet};
 use crate::testing::Scene;
+use rollscope_records::Lane;
 
 /// An old pod with a grace of 3 s whose drain begins and is killed at the deadline.
 fn overrunning(scene: &mut Scene) {
@@ -80,6 +81,30 @@ fn an_early_exit_cuts_its_streams_and_its_requests_for_two_reasons() {
             ("long_stream_cut", None, 1)
         ]
     );
+}
+
+#[test]
+fn a_young_stream_that_a_drain_waits_for_to_the_deadline_is_long_stream_cut() {
+    for (lane, cause) in [
+        (Lane::Stream, "long_stream_cut"),
+        (Lane::Reused, "sigkill_overrun"),
+    ] {
+        let mut scene = quiet();
+        overrunning(&mut scene);
+        let connection = scene.keep(0, 8_000, 200, "old");
+        scene.cut_stream("events", 9_500, 3_545, connection).lane = lane;
+        let a = analysed(&scene);
+        assert_eq!(a.bursts[0].cause, cause);
+    }
+}
+
+#[test]
+fn a_held_stream_that_an_early_exit_cuts_is_early_close() {
+    let mut scene = quiet();
+    exiting(&mut scene);
+    let connection = scene.keep(0, 8_000, 200, "old");
+    scene.cut_stream("events", 8_500, 1_552, connection).lane = Lane::Stream;
+    one_burst(&scene, "early_close", Some("in_flight_cut"), &["old"]);
 }
 
 #[test]

@@ -25,6 +25,9 @@ pub(super) const SIGNATURE: Signature = Signature {
 /// A request that lives this many times the grace, where none of its name ever ends by itself, has no end.
 const ENDLESS: i64 = 2;
 
+/// A cut this much before SIGKILL is due is one at the deadline, ns.
+const AT_THE_DEADLINE: i64 = SECOND;
+
 /// No other cause, taken away, would have let the stream end: more than all that speaks for them, nats.
 const DECIDES: f64 = 14.0;
 
@@ -72,9 +75,13 @@ fn outlives_any_drain(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         return Check::No(format!("{} was not being deleted", p.name));
     };
     let grace = d.grace.saturating_mul(SECOND);
+    let drained = drain.first_sign().is_some();
     let all: Vec<Stream> = case
         .failures(cx)
-        .map(|f| Stream::of(f, drain.signal_at, grace, cx))
+        .map(|f| {
+            let waited = f.at.nanos_since(d.deadline.lo) >= -AT_THE_DEADLINE;
+            Stream::of(f, drain.signal_at, grace, drained && waited, cx)
+        })
         .collect();
     let long = all.iter().filter(|s| s.outlives).count();
     if long * 2 <= all.len() {
@@ -118,14 +125,17 @@ struct Stream {
 }
 
 impl Stream {
-    fn of(f: &Failure, signal: RunOffset, grace: i64, cx: &Context<'_>) -> Self {
+    /// `waited`: a drain had begun, and it was cut at the deadline.
+    fn of(f: &Failure, signal: RunOffset, grace: i64, waited: bool, cx: &Context<'_>) -> Self {
         let lengths = cx.traffic.lengths(cx.traffic.request(f).name);
-        let at_signal = signal.nanos_since(f.began);
+        // What ended before the signal, with a proxy for instance, was no older.
+        let at_signal = signal.min(f.at).nanos_since(f.began);
         let old = at_signal >= grace;
         let outlives = match lengths.ended {
             // It has outlived them all already, or has longer to go than a drain can wait.
             Some(longest) => old && !(0..=grace).contains(&longest.saturating_sub(at_signal)),
-            None => old || lengths.lived >= grace.saturating_mul(ENDLESS),
+            // A drain has waited for one that is held open, for all the time that it had.
+            None => old || lengths.lived >= grace.saturating_mul(ENDLESS) || (f.held && waited),
         };
         Self {
             age: f.age(),

@@ -5,7 +5,7 @@ use rollscope_records::Interval;
 
 use super::facts::{self, SECOND};
 use super::weighing::{Check, Hypothesis};
-use super::{Case, Group, Signature, no_endpoints};
+use super::{Case, Group, Signature, background, no_endpoints};
 use crate::advice;
 use crate::analysis::Advice;
 use crate::context::{Context, general};
@@ -54,12 +54,21 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .require(DECIDES, evicted(p, cx))
                 .forbid(facts::oom(case, p, cx))
                 .forbid(empty.clone())
+                .forbid(answered_as_before(case, cx))
                 .weigh(1.0, 0.0, cordoned(p, cx))
                 .weigh(0.5, 0.0, others_too(p, cx)),
         )
     })
     .into_iter()
     .collect()
+}
+
+/// The application has answered like this all along.
+fn answered_as_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    match case.kind {
+        Kind::AppStatus(_) => background::same_rate_before(case, cx),
+        _ => Check::Unseen,
+    }
 }
 
 /// The pod was deleted by an eviction.

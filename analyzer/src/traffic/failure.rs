@@ -24,6 +24,8 @@ pub(crate) struct Failure {
     pub(crate) ended: RunOffset,
     /// The response's head had come: it failed in its body.
     pub(crate) in_body: bool,
+    /// The load held it open for as long as it went on: it had no end of its own.
+    pub(crate) held: bool,
     /// The pod that it was on, where that is certain or nothing else is possible.
     pub(crate) pod: Option<PodIx>,
     /// How the pod is known.
@@ -49,6 +51,7 @@ impl Failure {
             began,
             ended,
             in_body: r.outcome.is_truncated(),
+            held: r.lane.is_long_lived(),
             pod: None,
             how: How::Unknown,
             suspects: Vec::new(),

@@ -62,9 +62,11 @@ fn of_a_stream(label: Label, server: Server, met: &Met<'_>) -> Label {
     Label { detail, ..label }.also("long_stream_cut")
 }
 
-/// The eviction is why the pod went; how it then went is not told apart from it. That no endpoint was left has two
-/// causes: that pods were evicted, and that as many went at once.
+/// The eviction is why the pod went; how it then went is not told apart from it, but for a stream without an end: that
+/// any end of its pod would have cut. That no endpoint was left has two causes: that pods were evicted, and that as many
+/// went at once.
 fn of_an_eviction(mut label: Label) -> Label {
+    let endless = label.accepts("long_stream_cut");
     let went = |cause: &str| WAYS_TO_GO.contains(&cause);
     if went(label.cause) {
         (label.cause, label.detail) = ("node_drain", None);
@@ -72,6 +74,9 @@ fn of_an_eviction(mut label: Label) -> Label {
     } else if label.also.iter().any(|cause| went(cause)) {
         label.also.retain(|cause| !went(cause));
         label.also.push("node_drain");
+    }
+    if endless {
+        label.also.push("long_stream_cut");
     }
     label
 }

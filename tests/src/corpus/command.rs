@@ -201,7 +201,9 @@ const RULES: &str = "
 
 The true cause of a request comes from the front end's log (which pod its connection or request was sent to, and how that
 ended), the pod's own ledger and the kubelet's log; the rules are in `tests/src/corpus/label.rs`. Where either of two
-causes would have saved the request, both are right. `several` is right only where it names the true cause and no
+causes would have saved the request, both are right: where a stream without an end is cut by a server that was stopped
+before its drain came to it, and where a server with two owners of its shutdown hides its log. What the shutdown of an
+evicted pod fails is `node_drain`, however the pod went. `several` is right only where it names the true cause and no
 observer can tell more: without logs and without a readiness probe; for a wrapper that dies of the signal, without logs;
 for a process that was killed at about its deletion; behind `l4` while the front end may not know yet that an endpoint
 is ready again. `unknown` is never right.

@@ -60,10 +60,10 @@ impl<'a> Witness<'a> {
     /// Brings the recording's connections together with the front end's decisions, which were made one for each, in
     /// the same order.
     pub(crate) fn of(recording: &'a Recording, truth: &'a Truth) -> Self {
-        let mut by_id: Vec<_> = recording.connections.iter().collect();
-        by_id.sort_by_key(|c| c.id);
-        let whole = by_id.len() == truth.dialled.len();
-        let connections = by_id.iter().enumerate().map(|(i, c)| {
+        let mut in_order: Vec<_> = recording.connections.iter().collect();
+        in_order.sort_by_key(|c| (c.started, c.id));
+        let whole = in_order.len() == truth.dialled.len();
+        let connections = in_order.iter().enumerate().map(|(i, c)| {
             let dialled = truth
                 .dialled
                 .get(i)

@@ -150,7 +150,8 @@ impl Truth {
 
 fn note_pod(pod: &mut PodTruth, t: RunOffset, line: &Line) {
     if line.container == sidecar::CONTAINER {
-        if line.ev == "exited" {
+        // It ends at its signal; that it has is seen a little later.
+        if matches!(line.ev.as_str(), "signal" | "exited") {
             pod.proxy_ended.get_or_insert(t);
         }
         return;
