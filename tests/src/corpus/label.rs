@@ -120,7 +120,10 @@ fn by_the_witnesses(case: &Case, truth: &Truth, met: &Met<'_>) -> Verdict {
         return Verdict::Undecided("the pod is not in the sandbox's log");
     };
     if let Some(label) = without_its_proxy(pod, met) {
-        return Verdict::Is(label);
+        return Verdict::Is(match met.how {
+            How::Refused => label.seen_through(case, truth, met),
+            _ => label,
+        });
     }
     let verdict = match met.how {
         How::Refused => refused(case, pod, met),
