@@ -62,6 +62,7 @@ fn refused(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .oppose_by(quiet_since_its_signal(case, pod, cx))
         .oppose(1.5, goes_on_accepting(case, pod, cx))
         .oppose(3.0, nowhere_else(case, cx))
+        .oppose(2.0, a_new_pod_as_at_first(case, cx))
         .oppose(5.0, facts::proxy_ended_first(case, pod, cx))
         .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
         .oppose(2.0, super::unforwarded_signal::wrapper_ended(pod, cx))
@@ -258,7 +259,7 @@ fn one_of_them_closed(template: &str, cx: &Context<'_>) -> Check {
         let drain = cx.drain(pod);
         p.template_hash == template
             && alive
-            && drain.is_some_and(|d| t.nanos_since(d.signal.lo) < WAITED)
+            && drain.is_some_and(|d| (-BEFORE_SEEN..WAITED).contains(&t.nanos_since(d.signal.lo)))
     };
     let refused = cx.traffic.failures.iter().find(|f| {
         f.kind == Kind::Refused
@@ -315,6 +316,17 @@ fn deliberate_code(pod: PodIx, cx: &Context<'_>) -> Check {
         Some(e) if e.code == 143 => Check::Unseen,
         Some(e) => Check::No(format!("{name} ended with {}", e.words())),
         None => Check::Unseen,
+    }
+}
+
+/// A new pod can have refused, and pods of this workload did so before the rollout when they had started.
+pub(super) fn a_new_pod_as_at_first(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let beside = case
+        .failures(cx)
+        .all(|f| f.suspects.iter().any(|p| starts(cx.pod(*p), f.at)));
+    match beside {
+        true => super::ready_too_early::refused_at_first(case, cx),
+        false => Check::No(String::new()),
     }
 }
 

@@ -5,7 +5,7 @@ use rollscope_records::Interval;
 
 use super::facts::{self, SECOND};
 use super::weighing::{Check, Hypothesis};
-use super::{Case, Group, Signature, background, no_endpoints};
+use super::{Case, Group, Signature, background, early_close, no_endpoints};
 use crate::advice;
 use crate::analysis::Advice;
 use crate::context::{Context, general};
@@ -55,6 +55,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .forbid(facts::oom(case, p, cx))
                 .forbid(empty.clone())
                 .forbid(answered_as_before(case, cx))
+                .oppose(DECIDES, early_close::a_new_pod_as_at_first(case, cx))
                 .weigh(1.0, 0.0, cordoned(p, cx))
                 .weigh(0.5, 0.0, others_too(p, cx)),
         )

@@ -203,7 +203,7 @@ fn always_beside_a_new_pod(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Che
 }
 
 /// Before the rollout, pods of the workload refused for a while although they were Ready.
-fn refused_at_first(case: &Case<'_>, cx: &Context<'_>) -> Check {
+pub(super) fn refused_at_first(case: &Case<'_>, cx: &Context<'_>) -> Check {
     match cx.baseline.refused_at_first() {
         Some((n, last)) if case.kind == Kind::Refused => Check::Yes(general(
             "refused_when_it_had_started",
