@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use rollscope_records::{GeneratorRecord, Interval, RunOffset};
 use serde::{Serialize, Serializer};
 
+use crate::journeys::Journeys;
+
 /// Version of `report.json`.
 pub const SCHEMA: &str = "rollscope/report/v1";
 
@@ -73,6 +75,8 @@ pub struct Analysis {
     pub generator: Option<GeneratorRecord>,
     /// Connections that were held open, by their name in the scenario; empty where there were none.
     pub streams: Vec<StreamReport>,
+    /// The users' journeys; `None` where the load has none.
+    pub journeys: Option<Journeys>,
     /// What was not seen.
     pub gaps: Vec<GapReport>,
     /// The stages as intervals.

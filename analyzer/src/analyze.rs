@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rollscope_records::{Recording, RunOffset, WatchRecord};
+use rollscope_records::{GeneratorRecord, Recording, RunOffset, WatchRecord};
 
 use crate::analysis::{Analysis, Burst, MsLength, RunSummary, SCHEMA};
 use crate::background::Baseline;
@@ -18,7 +18,9 @@ use crate::ordered::Ordered;
 use crate::timeline::{LogBook, PodIx, Timeline, settle, stage_reports, timeline};
 use crate::traffic::{Failure, How, Kind, Traffic, sharpen};
 use crate::verdict::{Grounds, verdict};
-use crate::{advice, assertions, counts, failures, findings, kube_time, latency, notes, tame};
+use crate::{
+    advice, assertions, counts, failures, findings, journeys, kube_time, latency, notes, tame,
+};
 
 /// Analyses a recording. The same recording gives the same analysis, byte for byte.
 pub fn analyze(recording: &Recording) -> Analysis {
@@ -92,7 +94,12 @@ fn assembled(
         advice: advice::of_run(cx),
         budget: advice::budget_of_run(cx),
         clocks: clocks.reports(),
-        generator: recording.generator.clone(),
+        // What goose says is in `journeys`, beside what was recorded.
+        generator: recording.generator.clone().map(|g| GeneratorRecord {
+            journeys: None,
+            ..g
+        }),
+        journeys: journeys::journeys(recording),
         notes: notes::notes(recording, cx),
         requests: counts,
         streams: stream_reports(&recording.streams),

@@ -5,12 +5,12 @@ use rollscope_records::{Outcome, Requests, nearest_rank};
 use crate::analysis::{Latency, Quantiles};
 
 /// Exact quantiles over every request that was answered completely, whatever the status. What was held open has no
-/// latency.
+/// latency, and that of journeys is not a user's: a closed loop asks less often while the service hangs.
 pub(crate) fn latency(requests: &Requests) -> Latency {
     let answered = || {
         requests
             .iter()
-            .filter(|r| !r.lane.is_long_lived())
+            .filter(|r| r.lane.has_slot())
             .filter(|r| matches!(r.outcome, Outcome::Ok | Outcome::Status))
     };
     let scheduled = answered().filter_map(|r| Some(r.ended?.nanos_since(r.scheduled)));

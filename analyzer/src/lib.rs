@@ -20,6 +20,7 @@ mod gaps;
 #[cfg(test)]
 mod golden;
 mod held_open;
+mod journeys;
 mod kube_time;
 mod latency;
 mod measure;
@@ -44,6 +45,7 @@ pub use analysis::{
     ShutdownStage, Sign, StageMark, StageReport, StreamReport, Verdict, VerdictOutcome,
 };
 pub use analyze::analyze;
+pub use journeys::{JourneyStepReport, Journeys, StepCounts};
 
 /// The names of the causes that an analysis can find, `several`, `indeterminate` and `unknown` apart.
 pub fn signature_names() -> impl Iterator<Item = &'static str> {

@@ -40,6 +40,9 @@ pub(crate) enum Command {
     /// A small server with one defined shutdown behaviour (the sandbox starts it).
     #[command(hide = true)]
     Subject,
+    /// The journeys of a load, in a process of their own (the load generator starts it).
+    #[command(hide = true)]
+    Journeys,
 }
 
 #[derive(Debug, Args)]

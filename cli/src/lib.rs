@@ -52,6 +52,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Compare(args) => compare::compare(&args).map(ExitCode::from),
         Command::Index(args) => index::index(&args).map(ExitCode::from),
         Command::Scenario(command) => scenario::scenario(&command).map(ExitCode::from),
+        Command::Journeys => Ok(rollscope_loadgen::journeys_main()),
         Command::Subject => Ok(rollscope_scenarios::subjects::run(|name| {
             std::env::var(name).ok()
         })),

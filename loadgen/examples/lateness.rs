@@ -53,6 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             recorder: Arc::new(Nowhere),
             dialer: Arc::new(Direct),
             share: None,
+            program: None,
         })?;
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         println!("{:#?}", load.stats());

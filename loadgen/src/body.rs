@@ -2,15 +2,16 @@
 
 use bytes::Bytes;
 use rollscope_scenarios::{BodySource, TemplatePart};
+use serde::{Deserialize, Serialize};
 
 use crate::chance::{What, bits};
 use crate::plan::Env;
 
 /// A request's body.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum Body {
     /// The same for every slot.
-    Fixed(Bytes),
+    Fixed(#[serde(with = "plain_bytes")] Bytes),
     /// Filled in for each slot.
     Template(Vec<Part>, u64),
 }
@@ -26,7 +27,7 @@ impl std::fmt::Debug for Body {
 }
 
 /// A piece of a template, with the values of environment variables.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum Part {
     Text(String),
     Seq,
@@ -73,6 +74,20 @@ impl Body {
             part.write(&mut text, seed, seq);
         }
         Bytes::from(text)
+    }
+}
+
+/// Bytes as a list of numbers.
+mod plain_bytes {
+    use bytes::Bytes;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, to: S) -> Result<S::Ok, S::Error> {
+        bytes.as_ref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+        Vec::<u8>::deserialize(from).map(Bytes::from)
     }
 }
 

@@ -331,6 +331,7 @@ pub(crate) fn record(
         to: parts.iter().filter_map(|p| p.to).max().unwrap_or(from),
         tolerance_us: u64::try_from(tolerance(&plan.load).as_micros()).ok(),
         threads: u32::try_from(parts.len()).unwrap_or(u32::MAX),
+        journeys: None,
     }
 }
 

@@ -90,6 +90,9 @@ pub enum LoadError {
         /// The hard limit.
         limit: u64,
     },
+    /// The process of the journeys could not be started.
+    #[error("the process for load.journeys could not be started: {0}")]
+    Journeys(#[source] std::io::Error),
     /// The generator's thread could not be set up.
     #[error("the load generator's thread could not be started: {0}")]
     Thread(#[source] std::io::Error),

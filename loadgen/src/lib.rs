@@ -9,6 +9,7 @@
 //!   reused lane and the shared connections of the http2 lane;
 //! - **protocol**: one exchange on a connection, and what the response says;
 //! - **long-lived**: connections that are held open beside the slots, on a thread of their own;
+//! - **journeys**: users who walk through their steps, run by goose in a process of its own;
 //! - **recording**: the slot, which becomes exactly one request record whatever happens to it, the link, which becomes
 //!   one connection record, and the outbox that hands both over to the [`RecordSink`], many at a time.
 //!
@@ -21,6 +22,7 @@ mod connection;
 mod context;
 mod driver;
 mod error;
+mod journeys;
 mod long_lived;
 mod mix;
 mod outcome;
@@ -34,6 +36,7 @@ mod target;
 
 pub use connection::{Dialer, Direct};
 pub use error::LoadError;
+pub use journeys::journeys_main;
 pub use pacing::{ConstantRate, Schedule};
 pub use recording::{LatencySnapshot, LoadStats, RecordSink};
 pub use running::{EnvLookup, LoadConfig, RunningLoad};

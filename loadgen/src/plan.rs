@@ -15,6 +15,7 @@ use rollscope_scenarios::{
 };
 
 use crate::body::Body;
+use crate::journeys::{CheckPlan, StepPlan};
 use crate::mix::Mix;
 use crate::pacing::Schedule;
 use crate::target::{BaseUrl, Destination};
@@ -57,6 +58,8 @@ pub(crate) struct Plan {
     pub(crate) keep_alive: KeepAlive,
     /// Connections that are held open beside the slots.
     pub(crate) streams: Vec<PreparedStream>,
+    /// The steps of each journey.
+    pub(crate) journeys: Vec<Vec<PreparedRequest>>,
     /// This generator's share where several make the load together.
     pub(crate) share: Option<LoadShare>,
 }
@@ -173,6 +176,12 @@ impl Plan {
         let streams = load.streams.iter();
         let streams = streams.map(|spec| PreparedStream::new(spec, &base, load.seed, env));
         let streams = streams.collect::<Result<Vec<_>, _>>()?;
+        let journeys = load.journeys.iter().map(|journey| {
+            let steps = journey.steps.iter();
+            let steps = steps.map(|spec| PreparedRequest::new(spec, &base, load.seed, env));
+            steps.collect::<Result<Vec<_>, _>>()
+        });
+        let journeys = journeys.collect::<Result<Vec<_>, _>>()?;
         let weights: Vec<u32> = load.requests.iter().map(|r| r.weight).collect();
         Ok(Self {
             destination: Destination::new(&base, &load.resolve),
@@ -187,6 +196,7 @@ impl Plan {
             multiplex_size: load.pool.size.unwrap_or(1),
             keep_alive: KeepAlive::new(&load.pool),
             streams,
+            journeys,
             share: None,
             load: load.clone(),
         })
@@ -204,7 +214,7 @@ impl Plan {
     /// Connections that can be open at once.
     pub(crate) fn most_connections(&self) -> usize {
         let held: usize = self.streams.iter().map(|s| s.count as usize).sum();
-        self.max_in_flight + held
+        self.max_in_flight + held + self.load.users as usize
     }
 }
 
@@ -276,6 +286,25 @@ impl PreparedRequest {
         *message.uri_mut() = self.uri.clone();
         *message.headers_mut() = self.headers.clone();
         message
+    }
+
+    /// As another process needs it to send it.
+    pub(crate) fn step(&self) -> StepPlan {
+        let headers = self.headers.iter();
+        StepPlan {
+            name: self.name.clone(),
+            method: self.method.to_string(),
+            path: self.uri.to_string(),
+            headers: headers
+                .map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()))
+                .collect(),
+            body: self.body.clone(),
+            deadline: self.deadline,
+            abort_after: self.abort_after,
+            expect: self.expect.iter().map(|r| (r.from, r.to)).collect(),
+            check: self.check.as_ref().map(CheckPlan::from),
+            close_requested: self.close_requested,
+        }
     }
 
     /// Bytes of a message's body.

@@ -1,10 +1,12 @@
 //! Starting, watching and stopping a load.
 
+use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rollscope_records::{GeneratorRecord, RunClock};
+use rollscope_records::{GeneratorRecord, JourneysRecord, RunClock};
 use rollscope_scenarios::Load;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::oneshot::error::RecvError;
@@ -12,6 +14,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::connection::{Dialer, Tls};
 use crate::driver::{self, Command, Driver, Finish, Part, Share};
+use crate::journeys::Walking;
 use crate::long_lived::{Holding, Order};
 use crate::plan::Plan;
 use crate::recording::{Counters, LoadStats, RecordSink};
@@ -39,6 +42,9 @@ pub struct LoadConfig {
     pub dialer: Arc<dyn Dialer>,
     /// This generator's share where several make the load together; `None` for all of it, from now on.
     pub share: Option<LoadShare>,
+    /// The program whose command `journeys` is [`journeys_main`](crate::journeys_main): this one. Only loads with journeys
+    /// need it.
+    pub program: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for LoadConfig {
@@ -60,6 +66,7 @@ pub(crate) struct Checked {
     pub(crate) clock: RunClock,
     pub(crate) sink: Arc<dyn RecordSink>,
     pub(crate) dialer: Arc<dyn Dialer>,
+    pub(crate) program: Option<PathBuf>,
 }
 
 impl Checked {
@@ -77,6 +84,7 @@ impl Checked {
             clock: config.clock,
             sink: config.recorder,
             dialer: config.dialer,
+            program: config.program,
         })
     }
 }
@@ -89,6 +97,7 @@ pub struct RunningLoad {
     result: oneshot::Receiver<GeneratorRecord>,
     threads: Vec<JoinHandle<()>>,
     held: Option<Holding>,
+    walking: Option<Walking>,
 }
 
 /// What the threads of a load leave behind; the last one of them makes the generator's record of it.
@@ -133,6 +142,7 @@ impl RunningLoad {
         let (threads, clock) = (checked.plan.threads, checked.clock);
         let starts = checked.plan.share.map(|s| s.starts);
         let held = Holding::start(&checked).map_err(LoadError::Thread)?;
+        let walking = walking(&checked).map_err(LoadError::Journeys)?;
         let counters = Arc::new(Counters::new(threads));
         let (commands, orders) = watch::channel(Command::Wait);
         let (report, result) = oneshot::channel();
@@ -165,6 +175,7 @@ impl RunningLoad {
             result,
             threads,
             held,
+            walking,
         })
     }
 
@@ -172,10 +183,10 @@ impl RunningLoad {
     /// being sent.
     pub fn stats(&self) -> LoadStats {
         let slots = self.counters.snapshot();
-        match &self.held {
-            Some(held) => slots.with_held(&held.stats()),
-            None => slots,
-        }
+        let held = self.held.as_ref().map(Holding::stats);
+        let walked = self.walking.as_ref().map(Walking::stats);
+        let beside = held.iter().chain(&walked);
+        beside.fold(slots, LoadStats::with_beside)
     }
 
     fn order(&self, order: Order) {
@@ -206,11 +217,20 @@ impl RunningLoad {
     ) -> GeneratorRecord {
         self.commands.send_replace(Command::Drain(drain));
         self.order(Order::Finish);
-        tokio::select! {
-            biased;
-            ended = &mut self.result => self.ended(ended).await,
-            () = impatience => self.abort().await,
+        if let Some(walking) = &self.walking {
+            walking.stop();
         }
+        let mut impatience = pin!(impatience);
+        let ended = tokio::select! {
+            biased;
+            ended = &mut self.result => ended,
+            () = &mut impatience => return self.abort().await,
+        };
+        let walked = match self.walking.take() {
+            Some(walking) => Some(walking.over(drain, impatience).await),
+            None => None,
+        };
+        self.ended(ended, walked).await
     }
 
     /// Ends the load at once; what is in flight is recorded as aborted.
@@ -221,13 +241,25 @@ impl RunningLoad {
     pub async fn abort(mut self) -> GeneratorRecord {
         self.commands.send_replace(Command::Abort);
         self.order(Order::Abort);
+        if let Some(walking) = &self.walking {
+            walking.abort();
+        }
         let ended = (&mut self.result).await;
-        self.ended(ended).await
+        let walked = match self.walking.take() {
+            Some(walking) => Some(walking.over(Duration::ZERO, std::future::pending()).await),
+            None => None,
+        };
+        self.ended(ended, walked).await
     }
 
-    async fn ended(self, ended: Result<GeneratorRecord, RecvError>) -> GeneratorRecord {
+    async fn ended(
+        self,
+        ended: Result<GeneratorRecord, RecvError>,
+        walked: Option<JourneysRecord>,
+    ) -> GeneratorRecord {
         match ended {
             Ok(mut record) => {
+                record.journeys = walked;
                 if let Some(held) = self.held {
                     record.cpu_us += held.over().await;
                 }
@@ -243,6 +275,15 @@ impl RunningLoad {
                 }
             }
         }
+    }
+}
+
+/// Starts the journeys of the load, if it has any.
+fn walking(checked: &Checked) -> std::io::Result<Option<Walking>> {
+    match &checked.program {
+        Some(program) => Walking::start(checked, program),
+        None if checked.plan.journeys.is_empty() => Ok(None),
+        None => Err(std::io::Error::other("no program was given for them")),
     }
 }
 

@@ -126,6 +126,11 @@ impl Destination {
         }
     }
 
+    /// The addresses, where there is nothing to resolve; otherwise none.
+    pub(crate) fn known(&self) -> &[SocketAddr] {
+        self.known.as_deref().unwrap_or_default()
+    }
+
     /// Resolves the host once, blocking, so that a wrong name is reported before any load.
     pub(crate) fn check_resolves(&self) -> Result<(), LoadError> {
         if self.known.is_some() {

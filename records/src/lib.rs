@@ -5,6 +5,7 @@
 
 mod clock;
 mod disk;
+mod journeys;
 mod long_lived;
 mod merge;
 mod observation;
@@ -19,6 +20,7 @@ mod times;
 
 pub use clock::{Interval, RunClock, RunOffset};
 pub use disk::{ReadError, RecordingWriter, WriteError, requests_parquet};
+pub use journeys::{JourneyStep, JourneysRecord};
 pub use long_lived::{StreamEnd, StreamRecord};
 pub use merge::MergeError;
 pub use observation::{

@@ -244,5 +244,6 @@ fn together(a: GeneratorRecord, b: GeneratorRecord) -> GeneratorRecord {
         to: a.to.max(b.to),
         tolerance_us: a.tolerance_us.max(b.tolerance_us),
         threads: a.threads.saturating_add(b.threads),
+        journeys: a.journeys.or(b.journeys),
     }
 }

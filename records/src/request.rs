@@ -18,16 +18,20 @@ pub enum Lane {
     Stream,
     /// A WebSocket.
     WebSocket,
+    /// A step of a user's journey, on a connection of its own that another HTTP client made. Closed loop: a user sends it
+    /// when the step before is over, however long that took.
+    Journey,
 }
 
 impl Lane {
     /// Every lane.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::New,
         Self::Reused,
         Self::Http2,
         Self::Stream,
         Self::WebSocket,
+        Self::Journey,
     ];
 
     /// The lane's name in recordings and reports.
@@ -38,6 +42,7 @@ impl Lane {
             Self::Http2 => "http2",
             Self::Stream => "stream",
             Self::WebSocket => "websocket",
+            Self::Journey => "journey",
         }
     }
 
@@ -48,7 +53,13 @@ impl Lane {
 
     /// Whether its requests are slots of the schedule; the others are due when they are sent.
     pub const fn has_slot(self) -> bool {
-        !self.is_long_lived()
+        !self.is_long_lived() && !self.is_closed_loop()
+    }
+
+    /// Whether its requests wait for one another: a service that hangs is asked less often, so that their latency and
+    /// their number say less than those of slots.
+    pub const fn is_closed_loop(self) -> bool {
+        matches!(self, Self::Journey)
     }
 }
 
@@ -268,6 +279,12 @@ impl Phase {
 /// is sent, and its `seq` counts from [`FIRST_LONG_LIVED`](RequestRecord::FIRST_LONG_LIVED). One that was still open when
 /// the load ended is `ok` in phase `body`. What happened while it was open is in its
 /// [`StreamRecord`](crate::StreamRecord).
+///
+/// A step of a journey is a row too, due when it is sent; its `seq` counts from
+/// [`FIRST_JOURNEY`](RequestRecord::FIRST_JOURNEY). goose's client sends it, and does not show everything: `written`,
+/// `connection`, `ordinal`, `connection_age` and `idle` are always absent, `bytes_sent` is 0, `bytes_received` counts the
+/// body alone, `connected` is when the connection was ready with its TLS, `local_port` and `peer` are absent where the
+/// connection could not be made to a host with several addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RequestRecord<T = String> {
     /// Number of the slot, from 0, in the order of the schedule.
@@ -333,6 +350,9 @@ pub struct RequestRecord<T = String> {
 impl RequestRecord {
     /// The first `seq` of a request on a long-lived lane, and the first id of its connections: far beyond any slot.
     pub const FIRST_LONG_LIVED: u64 = 1 << 41;
+
+    /// The first `seq` of a step of a journey: far beyond those of long-lived lanes.
+    pub const FIRST_JOURNEY: u64 = 1 << 42;
 
     /// A slot that nothing has happened to yet.
     pub fn scheduled(seq: u64, lane: Lane, name: &str, scheduled: RunOffset) -> Self {

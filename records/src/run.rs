@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{RunOffset, Shards};
+use crate::{JourneysRecord, RunOffset, Shards};
 
 /// Version of the on-disk format. A reader refuses a newer major version and reads every older one.
 pub const FORMAT_VERSION: u32 = 1;
@@ -213,6 +213,9 @@ pub struct GeneratorRecord {
     /// Threads that sent, each with a runtime and connections of its own; 0 where that was not recorded.
     #[serde(default)]
     pub threads: u32,
+    /// What goose says of the journeys; `None` without journeys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journeys: Option<JourneysRecord>,
 }
 
 /// Quantiles of the dispatch lateness, microseconds.

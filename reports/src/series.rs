@@ -99,10 +99,11 @@ pub(crate) struct Seconds {
     pub(crate) each: Vec<Second>,
 }
 
-/// Latency of an answered request from the time it was due, ns. What was held open has none.
+/// Latency of an answered request from the time it was due, ns. What was held open has none, and that of journeys is not one
+/// that could be added to it: they are closed loop.
 pub(crate) fn latency(request: &Request<'_>) -> Option<i64> {
     let answered =
-        matches!(request.outcome, Outcome::Ok | Outcome::Status) && !request.lane.is_long_lived();
+        matches!(request.outcome, Outcome::Ok | Outcome::Status) && request.lane.has_slot();
     let ended = request.ended.filter(|_| answered)?;
     Some(ended.nanos_since(request.scheduled))
 }

@@ -28,9 +28,9 @@ pub use file::parse;
 pub use flags::ScenarioFlags;
 pub use model::{
     Arrivals, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, Gate, HeaderSource,
-    KubernetesTarget, Limits, Load, Pacing, PoolSpec, Rate, RateStep, RequestSpec, ResolveOverride,
-    SandboxTarget, Scenario, Stage, StageKind, StatusRange, StreamKind, StreamSpec, Target,
-    TlsSpec,
+    JourneySpec, KubernetesTarget, Limits, Load, Pacing, PoolSpec, Rate, RateStep, RequestSpec,
+    ResolveOverride, SandboxTarget, Scenario, Stage, StageKind, StatusRange, StreamKind,
+    StreamSpec, Target, TlsSpec,
 };
 pub use problem::{Place, Position, Problem, ScenarioErrors};
 pub use redacted::{redacted, redacted_path};

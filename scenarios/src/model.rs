@@ -121,14 +121,36 @@ pub struct Load {
     pub requests: Vec<RequestSpec>,
     /// Connections that are held open beside them.
     pub streams: Vec<StreamSpec>,
+    /// Users who walk through the journeys.
+    pub users: u32,
+    /// What the users do; of which there are at least as many.
+    pub journeys: Vec<JourneySpec>,
 }
 
 impl Load {
-    /// Every kind of request, those that open streams included.
+    /// Every kind of request, those that open streams and the steps of journeys included.
     pub fn all_requests(&self) -> impl Iterator<Item = &RequestSpec> {
         let opening = self.streams.iter().map(|s| &s.request);
-        self.requests.iter().chain(opening)
+        self.requests.iter().chain(opening).chain(self.steps())
     }
+
+    /// Every step of every journey.
+    pub fn steps(&self) -> impl Iterator<Item = &RequestSpec> {
+        self.journeys.iter().flat_map(|j| &j.steps)
+    }
+}
+
+/// What a user does, step by step, again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JourneySpec {
+    /// Its name, unique among the journeys.
+    pub name: String,
+    /// Its share of the users, at least 1.
+    pub weight: u32,
+    /// How long a user waits after each step: drawn from this range each time.
+    pub think: DurationRange,
+    /// The steps in order, at least one; each is named `journey/step`.
+    pub steps: Vec<RequestSpec>,
 }
 
 /// Connections that are held open for as long as the load goes on.
@@ -197,6 +219,8 @@ impl Load {
             tls: TlsSpec::default(),
             requests,
             streams: Vec::new(),
+            users: 0,
+            journeys: Vec::new(),
         }
     }
 }

@@ -7,8 +7,9 @@ use rollscope_records::redact::{self, REDACTED};
 use serde_json::{Map, Value, json};
 
 use crate::model::{
-    BodyCheck, BodySource, ExecCommand, HeaderSource, Load, Pacing, PoolSpec, Rate, RateStep,
-    RequestSpec, ResolveOverride, Scenario, Stage, StageKind, StreamSpec, Target, TlsSpec,
+    BodyCheck, BodySource, ExecCommand, HeaderSource, JourneySpec, Load, Pacing, PoolSpec, Rate,
+    RateStep, RequestSpec, ResolveOverride, Scenario, Stage, StageKind, StreamSpec, Target,
+    TlsSpec,
 };
 use crate::units::{write_duration, write_rate};
 
@@ -94,6 +95,10 @@ fn load(load: &Load) -> Value {
     }
     if !load.streams.is_empty() {
         value["streams"] = load.streams.iter().map(stream).collect();
+    }
+    if !load.journeys.is_empty() {
+        value["users"] = json!(load.users);
+        value["journeys"] = load.journeys.iter().map(journey).collect();
     }
     if let Some(header) = &load.pod_header {
         value["pod_header"] = json!(header);
@@ -181,6 +186,19 @@ fn stream(stream: &StreamSpec) -> Value {
         value["headers"] = Value::Object(headers.iter().map(header).collect());
     }
     value
+}
+
+fn journey(journey: &JourneySpec) -> Value {
+    json!({
+        "name": journey.name,
+        "weight": journey.weight,
+        "think": format!(
+            "{}..{}",
+            write_duration(journey.think.min),
+            write_duration(journey.think.max)
+        ),
+        "steps": journey.steps.iter().map(request).collect::<Vec<_>>(),
+    })
 }
 
 fn present<const N: usize>(keys: [(&str, Option<Value>); N]) -> Map<String, Value> {

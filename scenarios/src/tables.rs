@@ -249,9 +249,21 @@ const LOAD: Table = Table {
             None,
             "Connections that are held open beside the requests, for as long as the load goes on.",
         ),
+        optional(
+            "users",
+            Shape::Whole(1, 10_000),
+            None,
+            "Users who walk through the journeys for as long as the load goes on, each with cookies of its own; at least one for each journey.",
+        ),
+        optional(
+            "journeys",
+            Shape::Sections(&JOURNEY),
+            None,
+            "What users do, step by step, beside the requests: closed loop, a step is sent when the one before is over.",
+        ),
     ],
     one_of: &[],
-    planned: &[planned("journeys", &["requests"])],
+    planned: &[],
 };
 
 const RATE: Table = Table {
@@ -574,6 +586,95 @@ const STREAM: Table = Table {
     planned: &[],
 };
 
+const JOURNEY: Table = Table {
+    home: "load.journeys[]",
+    doc: "What a user does, step by step, again and again.",
+    keys: &[
+        required("name", Shape::Text, "Its name, unique among the journeys."),
+        optional(
+            "weight",
+            Shape::Whole(1, 10_000),
+            Some("1"),
+            "Its share of the users.",
+        ),
+        optional(
+            "think",
+            Shape::DurationRange,
+            Some("1s..3s"),
+            "How long a user waits after each step; drawn from this range each time.",
+        ),
+        required(
+            "steps",
+            Shape::Sections(&JOURNEY_STEP),
+            "The steps, in order; a step that fails does not end the journey.",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
+};
+
+/// The keys of a step that say what is sent; goose knows no other methods.
+pub(crate) const STEP_KINDS: &[&str] =
+    &["request", "get", "post", "put", "patch", "delete", "head"];
+
+const JOURNEY_STEP: Table = Table {
+    home: "load.journeys[].steps[]",
+    doc: "A step: one of the requests by its name, or a name and exactly one method. Each step has a connection of its own.",
+    keys: &[
+        optional(
+            "name",
+            Shape::Text,
+            None,
+            "Its name, unique in the journey; with `request`, that request's name when left out.",
+        ),
+        optional(
+            "request",
+            Shape::Text,
+            None,
+            "The name of one of `requests`, to be sent as it is there.",
+        ),
+        optional("get", Shape::Path, None, "GET this path."),
+        optional("post", Shape::Path, None, "POST to this path."),
+        optional("put", Shape::Path, None, "PUT to this path."),
+        optional("patch", Shape::Path, None, "PATCH this path."),
+        optional("delete", Shape::Path, None, "DELETE this path."),
+        optional("head", Shape::Path, None, "HEAD of this path."),
+        optional(
+            "expect",
+            Shape::Statuses,
+            None,
+            "The statuses that are a success; 2xx when left out. Redirects are not followed.",
+        ),
+        optional(
+            "expect_body",
+            Shape::Section(&EXPECT_BODY),
+            None,
+            "What the body of a successful response must be like.",
+        ),
+        optional(
+            "headers",
+            Shape::Headers,
+            None,
+            "Request headers. Take secrets from the environment or a file.",
+        ),
+        optional("body", Shape::Section(&BODY), None, "The request's body."),
+        optional(
+            "deadline",
+            Shape::Deadline,
+            None,
+            "From sending to the end of the response; the load's deadline when left out.",
+        ),
+        optional(
+            "abort_after",
+            Shape::Deadline,
+            None,
+            "The client gives up this long after sending; the load's when left out.",
+        ),
+    ],
+    one_of: STEP_KINDS,
+    planned: &[],
+};
+
 const EXPECT_BODY: Table = Table {
     home: "load.requests[].expect_body",
     doc: "What the body of a successful response must be like; up to 1 MiB of it.",
@@ -735,6 +836,8 @@ pub(crate) const TABLES: &[&Table] = &[
     &TLS,
     &REQUEST,
     &STREAM,
+    &JOURNEY,
+    &JOURNEY_STEP,
     &EXPECT_BODY,
     &BODY,
     &STAGE,

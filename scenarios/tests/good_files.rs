@@ -507,3 +507,52 @@ stages:
     assert!(recorded.contains(r#""websocket":"/ws""#), "{recorded}");
     assert!(recorded.contains(r#""env":"TOKEN""#), "{recorded}");
 }
+
+#[test]
+fn journeys_are_walked_with_these_defaults() {
+    let scenario = good(
+        r#"
+name: walked
+target: { none: {} }
+load:
+  base_url: http://127.0.0.1:8080
+  rate: 10/s
+  deadline: 7s
+  requests:
+    - { name: list, get: /, connections: http2, weight: 8, expect: [200, 304] }
+  users: 3
+  journeys:
+    - name: buyer
+      weight: 2
+      think: 500ms..2s
+      steps:
+        - { request: list }
+        - { request: list, name: again }
+        - { name: pay, post: /pay, body: { inline: '{}' }, headers: { authorization: { env: TOKEN } }, deadline: 2s }
+    - { name: reader, steps: [{ request: list }] }
+stages:
+  - exec: ./deploy.sh
+"#,
+    );
+    let load = &scenario.load;
+    let [buyer, reader] = load.journeys.as_slice() else {
+        panic!("{:?}", load.journeys);
+    };
+    assert_eq!((load.users, buyer.weight, reader.weight), (3, 2, 1));
+    let names: Vec<_> = load.steps().map(|s| s.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["buyer/list", "buyer/again", "buyer/pay", "reader/list"]
+    );
+    assert!(load.steps().all(|s| s.connections == Lane::Journey));
+    assert!(buyer.steps[0].expects(304) && !buyer.steps[2].expects(304));
+    assert_eq!(buyer.steps[0].deadline, Duration::from_secs(7));
+    assert_eq!(buyer.steps[2].deadline, Duration::from_secs(2));
+    assert_eq!(buyer.steps[2].method, "POST");
+    assert_eq!(reader.think.min, Duration::from_secs(1));
+    assert_eq!(reader.think.max, Duration::from_secs(3));
+    assert_eq!(load.all_requests().count(), 5);
+    let recorded = redacted(&scenario)["load"]["journeys"].to_string();
+    assert!(recorded.contains(r#""think":"500ms..2s""#), "{recorded}");
+    assert!(recorded.contains(r#""env":"TOKEN""#), "{recorded}");
+}

@@ -127,6 +127,8 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "exec_blank",
     "expect_body_equals_alone",
     "expect_body_of_nothing",
+    "fewer_users_than_journeys",
+    "journeys_without_users",
     "manifest_does_not_exist",
     "manifest_is_a_directory",
     "mark_that_does_not_compile",
@@ -142,6 +144,7 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "tags",
     "template_placeholder",
     "tls_for_plain_http",
+    "users_without_journeys",
 ];
 
 #[test]
@@ -177,7 +180,7 @@ fn a_key_that_only_the_schema_knows_is_refused_by_the_checker_and_the_reverse() 
     let mut keys = Vec::new();
     walk(&schema(), &mut keys);
     assert!(keys.len() > 40, "{keys:?}");
-    let text = "name: a\ntarget:\n  sandbox: { manifest: 1, front_end: 1, endpoint_lag: 1, seed: a }\n  kubernetes: { allow_contexts: 1, namespace: 1, workload: 1, services: 1 }\n  none: 1\nload:\n  base_url: 1\n  rate: { steps: [{ rate: 1, for: 1 }], ramp: { from: 1, to: 1, over: 1 } }\n  arrivals: 1\n  seed: a\n  pacing: { precision: 1, tolerance: 1, catch_up: a, threads: a }\n  limits: { in_time: 1, min_in_time: a, max_dropped: a }\n  max_in_flight: a\n  deadline: 1\n  abort_after: 1\n  pod_header: 1\n  pool: { size: a, max_age: 1, max_requests: a, max_idle: 1 }\n  resolve: 1\n  tls: { ca: 1, client_cert: 1, client_key: 1, server_name: 1, insecure: 1 }\n  requests:\n    - { name: 1, get: 1, post: 1, put: 1, patch: 1, delete: 1, head: 1, options: 1, weight: a, connections: 1, expect: 1, expect_body: { contains: 1, json_pointer: 1, equals: [] }, headers: { a: { env: 1, file: 1 } }, body: { inline: 1, file: 1, template: 1 }, deadline: 1, abort_after: 1 }\n  streams:\n    - { name: 1, sse: 1, chunked: 1, websocket: 1, count: a, cadence: 1, max_silence: 1, retry: 1, expect: 1, headers: 1, deadline: 1 }\nstages:\n  - { warmup: 1, restart: 1, exec: 1, settle: 1, complete_within: 1 }\ngate: { max_failed: a, assertions: 1 }\nlogs: { marks: 1 }\n";
+    let text = "name: a\ntarget:\n  sandbox: { manifest: 1, front_end: 1, endpoint_lag: 1, seed: a }\n  kubernetes: { allow_contexts: 1, namespace: 1, workload: 1, services: 1 }\n  none: 1\nload:\n  base_url: 1\n  rate: { steps: [{ rate: 1, for: 1 }], ramp: { from: 1, to: 1, over: 1 } }\n  arrivals: 1\n  seed: a\n  pacing: { precision: 1, tolerance: 1, catch_up: a, threads: a }\n  limits: { in_time: 1, min_in_time: a, max_dropped: a }\n  max_in_flight: a\n  deadline: 1\n  abort_after: 1\n  pod_header: 1\n  pool: { size: a, max_age: 1, max_requests: a, max_idle: 1 }\n  resolve: 1\n  tls: { ca: 1, client_cert: 1, client_key: 1, server_name: 1, insecure: 1 }\n  requests:\n    - { name: 1, get: 1, post: 1, put: 1, patch: 1, delete: 1, head: 1, options: 1, weight: a, connections: 1, expect: 1, expect_body: { contains: 1, json_pointer: 1, equals: [] }, headers: { a: { env: 1, file: 1 } }, body: { inline: 1, file: 1, template: 1 }, deadline: 1, abort_after: 1 }\n  streams:\n    - { name: 1, sse: 1, chunked: 1, websocket: 1, count: a, cadence: 1, max_silence: 1, retry: 1, expect: 1, headers: 1, deadline: 1 }\n  users: a\n  journeys:\n    - { name: 1, weight: a, think: 1, steps: [{ name: 1, request: 1, get: 1, post: 1, put: 1, patch: 1, delete: 1, head: 1, expect: 1, expect_body: { contains: 1 }, headers: { a: { env: 1 } }, body: { inline: 1 }, deadline: 1, abort_after: 1 }] }\nstages:\n  - { warmup: 1, restart: 1, exec: 1, settle: 1, complete_within: 1 }\ngate: { max_failed: a, assertions: 1 }\nlogs: { marks: 1 }\n";
     let errors = parse(text, "x", Path::new("/")).unwrap_err();
     for key in keys {
         assert!(

@@ -4,6 +4,7 @@ use rollscope_records::{EndKind, marks};
 
 use super::{Grounds, shards};
 use crate::analysis::StageReport;
+use crate::journeys;
 use crate::words::{count, span};
 
 /// Every reason, in words; none for a valid run.
@@ -12,6 +13,7 @@ pub(super) fn reasons(g: &Grounds<'_>) -> Vec<String> {
     ending(g, &mut all);
     load(g, &mut all);
     shards::reasons(g, &mut all);
+    all.extend(journeys::doubts(g.recording));
     observation(g, &mut all);
     exercised(g, &mut all);
     rollout(g, &mut all);

@@ -147,6 +147,7 @@ async fn load(
         recorder: std::sync::Arc::new(recorder.clone()),
         dialer: target.dialer.clone(),
         share: user.shard.map(|s| s.share(&clock)).transpose()?,
+        program: Some(std::env::current_exe().map_err(Failure::environment)?),
     })
     .map_err(Failure::environment)?;
     let (progress, seen) = watch::channel(Progress::default());
@@ -173,7 +174,8 @@ async fn load(
     display.close();
     let generator = match end.how {
         EndKind::Completed | EndKind::StageFailed => {
-            let longest = scenario.load.requests.iter().map(|r| r.deadline).max();
+            let awaited = scenario.load.requests.iter().chain(scenario.load.steps());
+            let longest = awaited.map(|r| r.deadline).max();
             stop(load, longest.unwrap_or_default(), interrupted.clone()).await
         }
         EndKind::EnvironmentFailed | EndKind::Interrupted => load.abort().await,

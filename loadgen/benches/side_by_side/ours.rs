@@ -58,6 +58,7 @@ fn run(load: Load, url: &str, lasts: Duration) -> Value {
         recorder: Arc::new(writer.clone()),
         dialer: Arc::new(Direct),
         share: None,
+        program: None,
     })
     .unwrap();
     std::thread::sleep(lasts);

@@ -10,6 +10,11 @@ pub trait Dialer: Send + Sync + Debug {
     /// The address to dial instead of `address`. An error ends the attempt with its kind and errno, as if the kernel
     /// had given it: `ECONNREFUSED` where no endpoint is left.
     fn dial(&self, address: SocketAddr) -> io::Result<SocketAddr>;
+
+    /// Whether it always gives the address that it is asked for.
+    fn is_direct(&self) -> bool {
+        false
+    }
 }
 
 /// Dials what was asked for.
@@ -19,5 +24,9 @@ pub struct Direct;
 impl Dialer for Direct {
     fn dial(&self, address: SocketAddr) -> io::Result<SocketAddr> {
         Ok(address)
+    }
+
+    fn is_direct(&self) -> bool {
+        true
     }
 }

@@ -14,7 +14,7 @@ pub use dialer::{Dialer, Direct};
 pub(crate) use frames::Goaway;
 pub(crate) use multiplex::{Multiplex, Shared};
 pub(crate) use pool::Pool;
-pub(crate) use tls::Tls;
+pub(crate) use tls::{Tls, client_config};
 pub(crate) use wire::{PeerEnd, Wire, WireEnd, WireFacts};
 
 #[cfg(test)]

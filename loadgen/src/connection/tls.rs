@@ -46,12 +46,7 @@ impl Tls {
         if !base.tls {
             return Ok(None);
         }
-        let roots = match &spec.ca {
-            Some(file) => roots_in(file)?,
-            None if spec.insecure => RootCertStore::empty(),
-            None => native_roots()?,
-        };
-        Self::trusting(base, spec, roots).map(Some)
+        Self::trusting(base, spec, roots(spec)?).map(Some)
     }
 
     /// TLS for `base` as `spec` says, trusting `roots`.
@@ -60,21 +55,7 @@ impl Tls {
         spec: &TlsSpec,
         roots: RootCertStore,
     ) -> Result<Self, LoadError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(LoadError::Tls)?
-            .with_root_certificates(roots);
-        let mut config = match (&spec.client_cert, &spec.client_key) {
-            (Some(cert), Some(key)) => config
-                .with_client_auth_cert(certificates("client_cert", cert)?, private_key(key)?)
-                .map_err(|e| wrong_file("client_key", key, &e))?,
-            _ => config.with_no_client_auth(),
-        };
-        if spec.insecure {
-            let anything = Arc::new(AnyCertificate(provider));
-            config.dangerous().set_certificate_verifier(anything);
-        }
+        let config = config_trusting(spec, roots)?;
         let name = spec.server_name.as_ref().unwrap_or(&base.host);
         let server = ServerName::try_from(name.clone()).map_err(|e| LoadError::BaseUrl {
             url: base.authority.clone(),
@@ -100,7 +81,9 @@ impl Tls {
     ) -> io::Result<Box<TlsStream<Socket>>> {
         let connector = match lane {
             Lane::Http2 => &self.http2,
-            Lane::New | Lane::Reused | Lane::Stream | Lane::WebSocket => &self.http1,
+            Lane::New | Lane::Reused | Lane::Stream | Lane::WebSocket | Lane::Journey => {
+                &self.http1
+            }
         };
         let stream = connector
             .connect(self.server.clone(), Socket::new(stream))
@@ -111,6 +94,41 @@ impl Tls {
             ));
         }
         Ok(Box::new(stream))
+    }
+}
+
+/// rustls's configuration as `spec` says, for HTTP/1.1.
+pub(crate) fn client_config(spec: &TlsSpec) -> Result<ClientConfig, LoadError> {
+    let mut config = config_trusting(spec, roots(spec)?)?;
+    config.alpn_protocols = vec![HTTP_1.to_vec()];
+    Ok(config)
+}
+
+fn config_trusting(spec: &TlsSpec, roots: RootCertStore) -> Result<ClientConfig, LoadError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(LoadError::Tls)?
+        .with_root_certificates(roots);
+    let mut config = match (&spec.client_cert, &spec.client_key) {
+        (Some(cert), Some(key)) => config
+            .with_client_auth_cert(certificates("client_cert", cert)?, private_key(key)?)
+            .map_err(|e| wrong_file("client_key", key, &e))?,
+        _ => config.with_no_client_auth(),
+    };
+    if spec.insecure {
+        let anything = Arc::new(AnyCertificate(provider));
+        config.dangerous().set_certificate_verifier(anything);
+    }
+    Ok(config)
+}
+
+/// The authorities that `spec` trusts.
+fn roots(spec: &TlsSpec) -> Result<RootCertStore, LoadError> {
+    match &spec.ca {
+        Some(file) => roots_in(file),
+        None if spec.insecure => Ok(RootCertStore::empty()),
+        None => native_roots(),
     }
 }
 

@@ -109,6 +109,7 @@ fn run(
         clock: RunClock::start(),
         sink: sink.clone(),
         dialer: Arc::new(Direct),
+        program: None,
     })
     .unwrap();
     let deadline = Instant::now() + Duration::from_secs(10);

@@ -14,25 +14,54 @@ pub(super) async fn read(
     check: Option<&BodyCheck>,
     mut came: impl FnMut(usize),
 ) -> Result<Option<String>, hyper::Error> {
-    let mut kept = Vec::new();
-    let mut length = 0;
+    let mut reader = BodyReader::new(check);
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else {
             continue;
         };
         came(data.len());
-        length += data.len();
-        if check.is_some() && length <= LONGEST_CHECKED {
-            kept.extend_from_slice(&data);
+        reader.came(&data);
+    }
+    Ok(reader.mismatch())
+}
+
+/// Keeps of a body what is needed to hold it against a check.
+#[derive(Debug)]
+pub(crate) struct BodyReader<'c> {
+    check: Option<&'c BodyCheck>,
+    kept: Vec<u8>,
+    length: usize,
+}
+
+impl<'c> BodyReader<'c> {
+    /// Nothing has come yet.
+    pub(crate) const fn new(check: Option<&'c BodyCheck>) -> Self {
+        Self {
+            check,
+            kept: Vec::new(),
+            length: 0,
         }
     }
-    Ok(match check {
-        Some(_) if length > LONGEST_CHECKED => Some(format!(
-            "a body of {length} bytes is too long to be checked (1 MiB at most)"
-        )),
-        Some(check) => mismatch(check, &kept),
-        None => None,
-    })
+
+    /// A piece has come.
+    pub(crate) fn came(&mut self, data: &[u8]) {
+        self.length += data.len();
+        if self.check.is_some() && self.length <= LONGEST_CHECKED {
+            self.kept.extend_from_slice(data);
+        }
+    }
+
+    /// What is wrong with the body, now that it has come to its end.
+    pub(crate) fn mismatch(&self) -> Option<String> {
+        match self.check {
+            Some(_) if self.length > LONGEST_CHECKED => Some(format!(
+                "a body of {} bytes is too long to be checked (1 MiB at most)",
+                self.length
+            )),
+            Some(check) => mismatch(check, &self.kept),
+            None => None,
+        }
+    }
 }
 
 /// What is wrong with `body`; never shows any of it.

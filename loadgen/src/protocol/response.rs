@@ -1,7 +1,7 @@
 //! What a response's head says about who sent it.
 
 use http::header::{CONNECTION, DATE, SERVER, VIA};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 /// The longest header value that goes into a record, characters.
 const LONGEST_VALUE: usize = 256;
@@ -24,9 +24,17 @@ pub(crate) struct ResponseFacts {
 impl ResponseFacts {
     /// The facts of a response. `pod_header` names the pod.
     pub(crate) fn new<B>(response: &http::Response<B>, pod_header: Option<&HeaderName>) -> Self {
-        let headers = response.headers();
+        Self::of(response.status(), response.headers(), pod_header)
+    }
+
+    /// The facts of a response with that status and those headers.
+    pub(crate) fn of(
+        status: StatusCode,
+        headers: &HeaderMap,
+        pod_header: Option<&HeaderName>,
+    ) -> Self {
         Self {
-            status: response.status().as_u16(),
+            status: status.as_u16(),
             close: says_close(headers),
             pod: pod_header.and_then(|name| headers.get(name)).map(text),
             emitted_by: emitted_by(headers),

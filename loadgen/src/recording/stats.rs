@@ -18,7 +18,7 @@ const LATEST_US: u64 = 60_000_000;
 const PUBLISH_EVERY: i64 = 1_000_000_000;
 
 /// The state of a running load. `planned = sent + dropped` and `sent = ok + failed + aborted + in_flight`. A connection
-/// that is held open counts as sent from the attempt to its end.
+/// that is held open counts as sent from the attempt to its end, a step of a journey once it is over.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LoadStats {
     /// Slots that were due so far.
@@ -48,8 +48,8 @@ pub struct LoadStats {
 }
 
 impl LoadStats {
-    /// The counts with those of connections that are held open beside the slots.
-    pub(crate) const fn with_held(self, held: &Self) -> Self {
+    /// The counts with those of what goes on beside the slots: connections that are held open, or journeys.
+    pub(crate) const fn with_beside(self, held: &Self) -> Self {
         Self {
             planned: self.planned + held.planned,
             sent: self.sent + held.sent,

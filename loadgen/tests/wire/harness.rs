@@ -109,6 +109,7 @@ pub(crate) fn start(url: &str, load: Load, dialer: Arc<dyn Dialer>) -> Running {
         recorder: sink.clone(),
         dialer,
         share: None,
+        program: None,
     })
     .unwrap();
     Running { load, sink }

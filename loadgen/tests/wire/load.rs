@@ -194,6 +194,7 @@ fn what_is_recorded_on_disk_is_what_was_counted() {
         recorder: Arc::new(writer.clone()),
         dialer: Arc::new(Direct),
         share: None,
+        program: None,
     })
     .unwrap();
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -239,6 +240,7 @@ fn wrong_targets_are_refused_before_anything_is_sent() {
             recorder: Arc::<crate::harness::Sink>::default(),
             dialer: Arc::new(Direct),
             share: None,
+            program: None,
         })
         .unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");

@@ -261,6 +261,7 @@ fn files_that_are_none_are_refused_before_any_load() {
             recorder: Arc::<Sink>::default(),
             dialer: Arc::new(Direct),
             share: None,
+            program: None,
         });
         let error = error.unwrap_err().to_string();
         let expected = format!("load.tls.{key} {}", file.display());

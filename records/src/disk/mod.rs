@@ -11,7 +11,7 @@
 //! | `logs.jsonl` | [`LogRecord`](crate::LogRecord) a line |
 //! | `stages.jsonl` | [`StageRecord`](crate::StageRecord) a line |
 //! | `clock.jsonl` | [`ClockSample`](crate::ClockSample) a line |
-//! | `generator.json` | [`GeneratorRecord`](crate::GeneratorRecord), at the end |
+//! | `generator.json` | [`GeneratorRecord`](crate::GeneratorRecord), at the end; with journeys also what goose counted |
 //!
 //! All times are nanoseconds on the run's clock; `wall_start_unix_nanos` of `run.json` anchors it. The files are
 //! readable without this program: `polars.read_parquet("requests.parquet")`, DuckDB's `read_parquet`, pandas.

@@ -156,6 +156,7 @@ fn made_up(size: &Size) -> (Analysis, Recording) {
         clocks: Vec::new(),
         generator: None,
         streams: Vec::new(),
+        journeys: None,
         gaps: Vec::new(),
         stages: stages(size),
         notes: Vec::new(),

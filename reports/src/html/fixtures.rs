@@ -55,6 +55,7 @@ pub(super) fn analysis_of(pods: &[&str], bursts: &[(u64, &[&str])]) -> Analysis 
         clocks: Vec::new(),
         generator: None,
         streams: Vec::new(),
+        journeys: None,
         gaps: Vec::new(),
         stages: Vec::new(),
         notes: Vec::new(),

@@ -16,6 +16,7 @@ mod first_screen;
 mod fixtures;
 mod held_open;
 mod index;
+mod journeys;
 mod logs;
 mod merge_patch;
 mod near;

@@ -6,7 +6,8 @@ use rollscope_records::Recording;
 
 use super::placement::Placement;
 use super::{
-    assets, bins, bursts, checks, data, first_screen, held_open, over_time, pods, shutdowns,
+    assets, bins, bursts, checks, data, first_screen, held_open, journeys, over_time, pods,
+    shutdowns,
 };
 use crate::text::{field, utc, verdict};
 
@@ -90,6 +91,7 @@ fn body(
                 (checks::stages(a))
                 (over_time::section(levels))
                 (held_open::section(a))
+                (journeys::section(a))
                 (checks::trust(a, recording))
             }
             (footer(a, recording))

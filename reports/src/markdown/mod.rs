@@ -2,6 +2,7 @@
 
 mod comparison;
 mod escape;
+mod journeys;
 mod sparks;
 mod stages;
 
@@ -43,8 +44,9 @@ pub fn summary_md(a: &Analysis, recording: &Recording, figure: Option<&str>) -> 
     lines.extend(findings(a));
     lines.extend(sparks::figure(a, recording));
     let after = if figure.is_some() { 3 } else { 1 };
-    let room = MARKDOWN_LINES.saturating_sub(lines.len() + after);
-    lines.extend(stages::table(a, room));
+    let room = |lines: &[String]| MARKDOWN_LINES.saturating_sub(lines.len() + after);
+    lines.extend(journeys::table(a, room(&lines)));
+    lines.extend(stages::table(a, room(&lines)));
     if let Some(figure) = figure {
         lines.push(format!("![Timeline of the rollout]({figure})"));
         lines.push(String::new());

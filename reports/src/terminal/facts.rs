@@ -1,12 +1,12 @@
 //! Counts, latency, pods, findings and assertions in a line each.
 
-use rollscope_analyzer::{Analysis, PodReport};
+use rollscope_analyzer::{Analysis, Journeys, PodReport};
 
 use super::labelled;
 use super::lines::{fit, tally, wrapped};
-use crate::text::{cause_code, count, field, length, millis, rate, seconds};
+use crate::text::{cause_code, count, counted, field, length, millis, rate, seconds};
 
-/// Counts, latency, pods, findings and assertions: at most nine lines.
+/// Counts, latency, journeys, pods, findings and assertions: at most ten lines.
 pub(super) fn facts(a: &Analysis, width: usize) -> Vec<String> {
     let r = &a.requests;
     let mut lines = vec![
@@ -28,6 +28,9 @@ pub(super) fn facts(a: &Analysis, width: usize) -> Vec<String> {
         lines.extend(wrapped(&labelled("failures", ""), &failures(a), width, 2));
     }
     lines.push(labelled("latency", &latency(a)));
+    if let Some(journeys) = &a.journeys {
+        lines.push(labelled("journeys", &walked(journeys)));
+    }
     lines.push(labelled("pods", &pods(&a.pods)));
     if !a.findings.is_empty() {
         let names: Vec<_> = a
@@ -66,6 +69,23 @@ fn headline(a: &Analysis) -> String {
         field(&a.run.target),
         length(a.run.duration_ms),
         rate(a.run.rate_per_second)
+    )
+}
+
+fn walked(journeys: &Journeys) -> String {
+    let sum = |of: fn(&rollscope_analyzer::StepCounts) -> u64| {
+        journeys.steps.iter().map(|s| of(&s.ours)).sum()
+    };
+    let agrees = match (&journeys.failure, journeys.agree) {
+        (Some(_), _) => "not walked to the end",
+        (None, true) => "goose counted the same",
+        (None, false) => "goose counted something else",
+    };
+    format!(
+        "{}, {}, {} failed; {agrees}",
+        counted(journeys.users, "user", "users"),
+        counted(sum(|c| c.count), "step", "steps"),
+        count(sum(|c| c.failed))
     )
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Checker;
 use super::connections;
 use super::field::{Field, describe, shown};
+use super::journey::journeys;
 use super::rate::{limits, pacing, rate};
 use super::request::request;
 use super::scenario::TargetKind;
@@ -39,6 +40,7 @@ pub(super) fn load(
     let mut names = Names::default();
     let requests = requests(section, patience, &mut names, checker);
     let streams = streams(section, patience.deadline, &mut names, checker);
+    let walked = journeys(section, requests.as_deref(), patience, checker);
     Some(Load {
         base_url: base_url?,
         rate: rate?,
@@ -56,6 +58,8 @@ pub(super) fn load(
         tls: tls?,
         requests: requests?,
         streams: streams?,
+        users: walked.as_ref()?.users,
+        journeys: walked?.journeys,
     })
 }
 
@@ -173,11 +177,11 @@ fn streams(
 
 /// The names that were given so far, each with its line.
 #[derive(Default)]
-struct Names(Vec<(String, usize)>);
+pub(super) struct Names(Vec<(String, usize)>);
 
 impl Names {
     /// Reports a name that another one has already.
-    fn check(&mut self, section: &Section<'_>, checker: &mut Checker<'_>) {
+    pub(super) fn check(&mut self, section: &Section<'_>, checker: &mut Checker<'_>) {
         let Some(field) = section.get("name") else {
             return;
         };

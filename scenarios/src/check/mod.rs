@@ -3,6 +3,7 @@
 mod connections;
 mod field;
 mod gate;
+mod journey;
 mod load;
 mod rate;
 mod request;

@@ -1,6 +1,7 @@
 //! `load.requests[]`: one kind of request.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rollscope_records::Lane;
 
@@ -34,6 +35,50 @@ pub(super) fn request(
     }
     let weight = section.whole("weight", checker);
     let connections = section.choice("connections", checker);
+    let sent = sent(section, patience, checker);
+    let (method, path) = method_and_path?;
+    Some(RequestSpec {
+        weight: u32::try_from(weight?).ok()?,
+        connections: match connections? {
+            "new" => Lane::New,
+            "http2" => Lane::Http2,
+            _ => Lane::Reused,
+        },
+        ..sent?.spec(&name?, &method, &path)
+    })
+}
+
+/// What is sent beside method and path, what is expected, and for how long.
+pub(super) struct Sent {
+    headers: Vec<(String, HeaderSource)>,
+    body: Option<BodySource>,
+    deadline: Duration,
+    abort_after: Option<Duration>,
+    expect: Vec<StatusRange>,
+    expect_body: Option<BodyCheck>,
+}
+
+impl Sent {
+    /// The request of that name.
+    pub(super) fn spec(self, name: &str, method: &str, path: &str) -> RequestSpec {
+        RequestSpec {
+            headers: self.headers,
+            body: self.body,
+            deadline: self.deadline,
+            abort_after: self.abort_after,
+            expect: self.expect,
+            expect_body: self.expect_body,
+            ..RequestSpec::new(name, method, path)
+        }
+    }
+}
+
+/// The keys that a request and a step of a journey have in common; `patience` is the load's.
+pub(super) fn sent(
+    section: &Section<'_>,
+    patience: Patience,
+    checker: &mut Checker<'_>,
+) -> Option<Sent> {
     let expect = expect(section, checker);
     let expect_body = expect_body(section, checker);
     let headers = headers(section, checker);
@@ -46,23 +91,13 @@ pub(super) fn request(
         Some(_) => section.duration("abort_after", checker),
         None => patience.abort_after,
     };
-    let (method, path) = method_and_path?;
-    Some(RequestSpec {
-        name: name?,
-        method,
-        path,
-        weight: u32::try_from(weight?).ok()?,
+    Some(Sent {
         headers: headers?,
         body: body?,
         deadline: deadline?,
         abort_after: abort_after?,
         expect: expect?,
         expect_body: expect_body?,
-        connections: match connections? {
-            "new" => Lane::New,
-            "http2" => Lane::Http2,
-            _ => Lane::Reused,
-        },
     })
 }
 

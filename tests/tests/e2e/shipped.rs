@@ -189,6 +189,17 @@ fn graceful_behind_a_service_address_fails_nothing() {
 }
 
 #[test]
+fn a_graceful_shutdown_fails_no_step_of_a_journey() {
+    Shipped {
+        name: "journeys",
+        exit_code: 0,
+        cause: None,
+        real: None,
+    }
+    .check();
+}
+
+#[test]
 fn early_close_is_named() {
     let real = Some("l-close-no-delay");
     Shipped {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rollscope_analyzer::{SCHEMA, analyze};
-use rollscope_records::{GeneratorRecord, Recording, WatchRecord};
+use rollscope_records::{GeneratorRecord, JourneyStep, JourneysRecord, Recording, WatchRecord};
 use rollscope_reports::{REPORT_SCHEMA, report_json};
 use rollscope_tests::{golden_cases, golden_recording, violations};
 use serde_json::{Value, json};
@@ -16,13 +16,30 @@ fn report(recording: &Recording) -> Value {
     serde_json::from_str(&report_json(&analyze(recording))).unwrap()
 }
 
+/// Journeys of which goose counted a step.
+fn walked() -> JourneysRecord {
+    let step = JourneyStep {
+        name: "buyer/list".to_owned(),
+        count: 1,
+        ..JourneyStep::default()
+    };
+    JourneysRecord {
+        users: 1,
+        steps: vec![step],
+        ..JourneysRecord::default()
+    }
+}
+
 /// The recordings of a real cluster, and each cut down to what it is without its pods, and without its load.
 fn reports() -> Vec<(String, Value)> {
     let mut reports = Vec::new();
     for case in golden_cases() {
         let dir = tempfile::tempdir().unwrap();
         let mut recording = Recording::open(&golden_recording(&case, dir.path())).unwrap();
-        recording.generator = Some(GeneratorRecord::default());
+        recording.generator = Some(GeneratorRecord {
+            journeys: Some(walked()),
+            ..GeneratorRecord::default()
+        });
         reports.push((case.clone(), report(&recording)));
         recording.requests.clear();
         recording.generator = None;
