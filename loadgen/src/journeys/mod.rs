@@ -18,6 +18,7 @@ mod failure;
 mod link;
 mod plan;
 mod process;
+mod reader;
 mod step;
 mod walking;
 

@@ -1,45 +1,38 @@
 //! The load's side of the journeys: starts their process, puts its records into the recording, and ends it.
 
-use std::collections::VecDeque;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::SocketAddr;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rollscope_records::{JourneysRecord, Outcome, RequestRecord, RunClock, RunOffset, redact};
+use rollscope_records::{JourneysRecord, Outcome, RunClock, RunOffset};
 use tokio::sync::oneshot;
 
-use super::failure::number_of;
 use super::link::monotonic_nanos;
-use super::plan::{JourneyPlan, JourneysPlan, Order, Said, TargetPlan, TlsPlan};
-use crate::recording::{LoadStats, RecordSink};
+use super::plan::{JourneyPlan, JourneysPlan, Order, TargetPlan, TlsPlan};
+use super::reader::Reader;
+use crate::recording::LoadStats;
 use crate::running::Checked;
-
-/// Records that are handed over at once, at most.
-const BATCH: usize = 512;
 
 /// From the moment when every step must be over until the process is killed: goose looks twice a second whether it is to
 /// stop, and a thinking user as often.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Lines of the process's stderr that are kept to say why it failed.
-const LAST_WORDS: usize = 3;
-
 /// Counts of steps that are over.
 #[derive(Debug, Default)]
-struct Counts {
+pub(super) struct Counts {
     ok: AtomicU64,
     failed: AtomicU64,
     aborted: AtomicU64,
 }
 
 impl Counts {
-    fn add(&self, outcome: Outcome) {
+    /// A step is over.
+    pub(super) fn add(&self, outcome: Outcome) {
         let counter = match outcome {
             Outcome::Ok => &self.ok,
             outcome if outcome.is_own_doing() => &self.aborted,
@@ -51,13 +44,14 @@ impl Counts {
 
 /// The process, as far as it can be told something.
 #[derive(Debug)]
-struct Process {
+pub(super) struct Process {
     child: Mutex<Child>,
     orders: Mutex<Option<ChildStdin>>,
 }
 
 impl Process {
-    fn order(&self, order: &Order) -> io::Result<()> {
+    /// Tells it something, as long as it listens.
+    pub(super) fn order(&self, order: &Order) -> io::Result<()> {
         let mut line = serde_json::to_vec(order)?;
         line.push(b'\n');
         let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,6 +59,14 @@ impl Process {
             Some(stdin) => stdin.write_all(&line),
             None => Ok(()),
         }
+    }
+
+    /// Takes its stdin from it, without which it ends, and waits for that.
+    pub(super) fn end(&self) -> io::Result<ExitStatus> {
+        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(orders.take());
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        child.wait()
     }
 
     fn kill(&self) {
@@ -251,103 +253,4 @@ fn zero_of(clock: &RunClock) -> i64 {
     let now: RunOffset = clock.now();
     let after = monotonic_nanos();
     before + (after - before) / 2 - now.nanos()
-}
-
-/// What follows the process to its end.
-struct Reader {
-    checked: Checked,
-    counts: Arc<Counts>,
-    process: Arc<Process>,
-}
-
-impl Reader {
-    fn read(&self, out: ChildStdout, err: ChildStderr) -> JourneysRecord {
-        let last_words = std::thread::Builder::new()
-            .name("loadgen-journeys-err".to_owned())
-            .spawn(move || last_lines(err));
-        let said = self.follow(out);
-        self.process
-            .orders
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let status = {
-            let mut child = self.process.child.lock();
-            child
-                .as_mut()
-                .map_or_else(|_| Err(io::Error::other("poisoned")), |c| c.wait())
-        };
-        let last_words = last_words
-            .ok()
-            .and_then(|t| t.join().ok())
-            .unwrap_or_default();
-        said.unwrap_or_else(|| {
-            let status = status.map_or_else(|e| e.to_string(), |s| s.to_string());
-            let words = match last_words.as_str() {
-                "" => String::new(),
-                words => format!(": {words}"),
-            };
-            JourneysRecord {
-                users: u64::from(self.checked.plan.load.users),
-                failure: Some(format!(
-                    "their process ended before the load did ({status}){words}"
-                )),
-                ..JourneysRecord::default()
-            }
-        })
-    }
-
-    /// Takes in what the process says, to the end.
-    fn follow(&self, out: ChildStdout) -> Option<JourneysRecord> {
-        let mut lines = BufReader::with_capacity(1 << 16, out);
-        let (mut records, mut line, mut said) = (Vec::new(), Vec::new(), None);
-        loop {
-            line.clear();
-            match lines.read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => break,
-                Ok(_) => {}
-            }
-            match serde_json::from_slice(&line) {
-                Ok(Said::Step(record)) => {
-                    self.counts.add(record.outcome);
-                    records.push(*record);
-                }
-                Ok(Said::Dial(id)) => self.dial(id),
-                Ok(Said::Over(record)) => said = Some(record),
-                Err(_) => break,
-            }
-            if lines.buffer().is_empty() || records.len() >= BATCH {
-                hand_over(self.checked.sink.as_ref(), &mut records);
-            }
-        }
-        hand_over(self.checked.sink.as_ref(), &mut records);
-        said
-    }
-
-    fn dial(&self, id: u64) {
-        let asked = self.checked.plan.destination.known().first();
-        let dialled = asked.map_or(Err(io::ErrorKind::AddrNotAvailable.into()), |service| {
-            self.checked.dialer.dial(*service)
-        });
-        let dialled: Result<SocketAddr, i32> = dialled.map_err(|e| number_of(&e));
-        let _ = self.process.order(&Order::Dialled(id, dialled));
-    }
-}
-
-fn hand_over(sink: &dyn RecordSink, records: &mut Vec<RequestRecord>) {
-    if !records.is_empty() {
-        sink.records(std::mem::take(records), Vec::new());
-    }
-}
-
-/// The last lines of `from`, joined, without secrets.
-fn last_lines(from: impl Read) -> String {
-    let mut last = VecDeque::new();
-    for line in BufReader::new(from).lines().map_while(Result::ok) {
-        if last.len() == LAST_WORDS {
-            last.pop_front();
-        }
-        last.push_back(redact::line(line.trim()).into_owned());
-    }
-    Vec::from(last).join("; ")
 }
