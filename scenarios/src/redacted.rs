@@ -197,8 +197,21 @@ fn journey(journey: &JourneySpec) -> Value {
             write_duration(journey.think.min),
             write_duration(journey.think.max)
         ),
-        "steps": journey.steps.iter().map(request).collect::<Vec<_>>(),
+        "steps": journey.steps.iter().map(|s| step(journey, s)).collect::<Vec<_>>(),
     })
+}
+
+/// A step without what only requests of the mix have, and by its name in the journey.
+fn step(journey: &JourneySpec, step: &RequestSpec) -> Value {
+    let mut value = request(step);
+    let own = step.name.strip_prefix(&journey.name);
+    let own = own.and_then(|rest| rest.strip_prefix('/'));
+    value["name"] = json!(own.unwrap_or(&step.name));
+    if let Some(keys) = value.as_object_mut() {
+        keys.remove("weight");
+        keys.remove("connections");
+    }
+    value
 }
 
 fn present<const N: usize>(keys: [(&str, Option<Value>); N]) -> Map<String, Value> {

@@ -378,6 +378,7 @@ fn every_shipped_scenario_is_valid_named_as_its_file_and_short() {
             "early-close",
             "graceful-l4",
             "graceful",
+            "journeys",
             "keepalive-hang",
             "shell-wrapped",
             "sigkill-overrun",
