@@ -70,6 +70,8 @@ fn only_the_edges_know_their_libraries() {
             "tokio",
             &["loadgen", "collector", "sandbox", "scenarios", "cli"],
         ),
+        ("goose", &["loadgen"]),
+        ("reqwest", &["loadgen"]),
         ("clap", &["cli", "tests"]),
         ("plotters", &["reports"]),
         ("quick-junit", &["reports"]),
