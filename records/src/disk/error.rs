@@ -1,7 +1,7 @@
 //! What can go wrong between a recording and its disk.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use polars::prelude::PolarsError;
@@ -49,16 +49,19 @@ impl WriteError {
     /// As [`write_whole`](Self::write_whole), with what `write` puts into the file.
     pub(crate) fn whole(
         path: &Path,
-        write: impl FnOnce(&mut File) -> Result<(), Self>,
+        write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Self>,
     ) -> Result<(), Self> {
         let io = |source| Self::Io {
             path: path.to_owned(),
             source,
         };
         let beside = path.with_extension("partial");
-        let written = File::create(&beside).map_err(io).and_then(|mut file| {
+        let written = File::create(&beside).map_err(io).and_then(|file| {
+            // Parquet's metadata comes a byte at a time.
+            let mut file = BufWriter::new(file);
             write(&mut file)?;
-            file.sync_data().map_err(io)
+            file.flush().map_err(io)?;
+            file.get_ref().sync_data().map_err(io)
         });
         written
             .and_then(|()| std::fs::rename(&beside, path).map_err(io))
