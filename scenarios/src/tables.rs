@@ -450,6 +450,39 @@ const TLS: Table = Table {
 /// The keys of a request that are HTTP methods.
 pub(crate) const METHODS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options"];
 
+// What a request of the load and a step of a journey have in common.
+const REQUEST_EXPECT: Key = optional(
+    "expect",
+    Shape::Statuses,
+    None,
+    "The statuses that are a success; 2xx when left out. Redirects are not followed.",
+);
+const REQUEST_EXPECT_BODY: Key = optional(
+    "expect_body",
+    Shape::Section(&EXPECT_BODY),
+    None,
+    "What the body of a successful response must be like.",
+);
+const REQUEST_HEADERS: Key = optional(
+    "headers",
+    Shape::Headers,
+    None,
+    "Request headers. Take secrets from the environment or a file.",
+);
+const REQUEST_BODY: Key = optional("body", Shape::Section(&BODY), None, "The request's body.");
+const REQUEST_DEADLINE: Key = optional(
+    "deadline",
+    Shape::Deadline,
+    None,
+    "From sending to the end of the response; the load's deadline when left out.",
+);
+const REQUEST_ABORT_AFTER: Key = optional(
+    "abort_after",
+    Shape::Deadline,
+    None,
+    "The client gives up this long after sending; the load's when left out.",
+);
+
 const REQUEST: Table = Table {
     home: "load.requests[]",
     doc: "One kind of request in the mix: a name and exactly one method.",
@@ -474,37 +507,12 @@ const REQUEST: Table = Table {
             Some("reused"),
             "`reused` connections of the keep-alive pool, a `new` one for each request, or streams on a shared `http2` connection.",
         ),
-        optional(
-            "expect",
-            Shape::Statuses,
-            None,
-            "The statuses that are a success; 2xx when left out. Redirects are not followed.",
-        ),
-        optional(
-            "expect_body",
-            Shape::Section(&EXPECT_BODY),
-            None,
-            "What the body of a successful response must be like.",
-        ),
-        optional(
-            "headers",
-            Shape::Headers,
-            None,
-            "Request headers. Take secrets from the environment or a file.",
-        ),
-        optional("body", Shape::Section(&BODY), None, "The request's body."),
-        optional(
-            "deadline",
-            Shape::Deadline,
-            None,
-            "From sending to the end of the response; the load's deadline when left out.",
-        ),
-        optional(
-            "abort_after",
-            Shape::Deadline,
-            None,
-            "The client gives up this long after sending; the load's when left out.",
-        ),
+        REQUEST_EXPECT,
+        REQUEST_EXPECT_BODY,
+        REQUEST_HEADERS,
+        REQUEST_BODY,
+        REQUEST_DEADLINE,
+        REQUEST_ABORT_AFTER,
     ],
     one_of: METHODS,
     planned: &[],
@@ -639,37 +647,12 @@ const JOURNEY_STEP: Table = Table {
         optional("patch", Shape::Path, None, "PATCH this path."),
         optional("delete", Shape::Path, None, "DELETE this path."),
         optional("head", Shape::Path, None, "HEAD of this path."),
-        optional(
-            "expect",
-            Shape::Statuses,
-            None,
-            "The statuses that are a success; 2xx when left out. Redirects are not followed.",
-        ),
-        optional(
-            "expect_body",
-            Shape::Section(&EXPECT_BODY),
-            None,
-            "What the body of a successful response must be like.",
-        ),
-        optional(
-            "headers",
-            Shape::Headers,
-            None,
-            "Request headers. Take secrets from the environment or a file.",
-        ),
-        optional("body", Shape::Section(&BODY), None, "The request's body."),
-        optional(
-            "deadline",
-            Shape::Deadline,
-            None,
-            "From sending to the end of the response; the load's deadline when left out.",
-        ),
-        optional(
-            "abort_after",
-            Shape::Deadline,
-            None,
-            "The client gives up this long after sending; the load's when left out.",
-        ),
+        REQUEST_EXPECT,
+        REQUEST_EXPECT_BODY,
+        REQUEST_HEADERS,
+        REQUEST_BODY,
+        REQUEST_DEADLINE,
+        REQUEST_ABORT_AFTER,
     ],
     one_of: STEP_KINDS,
     planned: &[],
