@@ -1,10 +1,11 @@
-// What runs across all lanes: the axis, the stages with their marks, bursts as brackets, gaps in the observation.
+// What runs across all lanes: the axis, the stages with their marks, the time of bursts, gaps in the observation.
 
-import { pressable, svg } from './dom.js';
+import { svg } from './dom.js';
 import { clockLabel, length, local, moment, ticks, utc } from './time.js';
 import { tip } from './tooltip.js';
 
-const CHARACTER = 6.1;
+/** The width of a character, px, about. */
+export const CHARACTER = 6.1;
 
 /** As much of `text` as fits into `width` pixels; nothing when that is next to nothing. */
 export function fitting(text, width) {
@@ -27,8 +28,7 @@ export function axis(view, height, clock, wallStart) {
 /** Faint lines at the axis' ticks. */
 export function grid(view, top, bottom, clock) {
   const found = ticks(view.from, view.to, (view.right - view.left) / (clock === 'run' ? 80 : 110));
-  return svg('g', { class: 'grid', 'aria-hidden': 'true' },
-    found.map(({ ms }) => svg('line', { x1: view.x(ms), x2: view.x(ms), y1: top, y2: bottom })));
+  return svg('path', { class: 'grid', 'aria-hidden': 'true', d: found.map(({ ms }) => `M${view.x(ms).toFixed(1)},${top}V${bottom}`).join('') || 'M0,0' });
 }
 
 /** What runs on behind the lanes: bursts, stage marks and gaps, between two heights. */
@@ -41,7 +41,7 @@ export function behindLanes(view, data, top, bottom) {
   const marks = data.stages.flatMap((stage) => stage.marks).filter((mark) => view.sees(mark.at_ms, mark.at_ms));
   return svg('g', { 'aria-hidden': 'true' },
     seen(data.gaps).map((gap) => svg('g', { class: `gap${gap.matters ? ' gap-matters' : ''}` }, strip('shade', gap))),
-    seen(data.bursts).map((burst) => strip('veil', burst)),
+    veil(view, data.bursts, top, bottom),
     marks.map((mark) => svg('g', { class: 'stage-mark' }, svg('line', { class: 'through', x1: view.x(mark.at_ms), x2: view.x(mark.at_ms), y1: top, y2: bottom }))));
 }
 
@@ -81,50 +81,14 @@ export function stages(view, box, data, height) {
   return svg('g', {}, bands, marks);
 }
 
-/** Gives each burst the first row in which it overlaps no other. */
-export function burstRows(bursts) {
-  const ends = [];
-  return bursts.map((burst) => {
-    let row = ends.findIndex((end) => end < burst.from_ms);
-    if (row < 0) row = ends.length < 4 ? ends.length : ends.indexOf(Math.min(...ends));
-    ends[row] = burst.to_ms;
-    return row;
-  });
-}
-
-/** Bursts as brackets with number, cause and count, and a veil over the charts in their time. */
-export function bursts(view, box, data, rows, height, select) {
-  const inRows = [];
-  data.bursts.forEach((burst, i) => {
-    if (view.sees(burst.from_ms, burst.to_ms)) (inRows[rows[i]] ??= []).push(burst);
-  });
-  const drawn = inRows.flatMap((row, n) => row.map((burst, i) => burstMark(view, box.y + n * 30, burst, row[i - 1], row[i + 1], select)));
-  const veils = inRows.flat().map((burst) => {
+/** The time of bursts between two heights, as one shape. */
+export function veil(view, bursts, top, bottom) {
+  const seen = bursts.filter((burst) => view.sees(burst.from_ms, burst.to_ms));
+  const parts = seen.map((burst) => {
     const [x0, x1] = [view.clipped(burst.from_ms), view.clipped(burst.to_ms)];
-    return svg('rect', { class: 'veil', x: x0, y: box.y + 20, width: Math.max(1, x1 - x0), height: Math.max(0, height - box.y - 20) });
+    return `M${x0.toFixed(1)},${top}H${Math.max(x0 + 1, x1).toFixed(1)}V${bottom}H${x0.toFixed(1)}Z`;
   });
-  return svg('g', {}, veils, drawn);
-}
-
-/** One bracket between its neighbours in its row; nothing where the one before covers it. */
-function burstMark(view, y, burst, before, after, select) {
-  const [x0, x1] = [view.clipped(burst.from_ms), Math.max(view.clipped(burst.to_ms), view.clipped(burst.from_ms) + 3)];
-  const left = before ? view.clipped(before.to_ms) : view.left;
-  if (before && x1 < left + 3) return null;
-  const right = after ? Math.max(x0, view.clipped(after.from_ms)) : view.right;
-  const name = burst.detail ? `${burst.cause} (${burst.detail})` : burst.cause;
-  const long = `#${burst.id} ${name} · ${burst.failed}`;
-  const width = long.length * CHARACTER * 1.12;
-  const end = x0 + width > right && !after && x1 - width > left + 24;
-  const room = right - x0 - 8;
-  const label = end ? long : fitting(long, room / 1.12) || (room > 20 ? `#${burst.id}` : '');
-  const group = svg('g', { class: 'burst-mark' },
-    svg('rect', { class: 'hit', x: x0 - 3, y, width: Math.max(20, x1 - x0 + 6), height: 28 }),
-    svg('text', { x: end ? x1 : x0, y: y + 13, 'text-anchor': end ? 'end' : 'start' }, label),
-    svg('path', { d: `M${x0},${y + 25}V${y + 18}H${x1}V${y + 25}` }));
-  pressable(group, `burst-${burst.id}`, `${label} burst ${burst.id}, ${name}, ${burst.failed} failed. ${burst.summary}`, () => select(`burst-${burst.id}`));
-  return tip(group, () => [`#${burst.id} ${name}`, ['failed', burst.failed], ['from', moment(burst.from_ms)], ['to', moment(burst.to_ms)],
-    ['confidence', burst.confidence.toFixed(2)], ['pods', burst.pods.join(', ') || 'not known'], ['', burst.summary]]);
+  return parts.length > 0 && svg('path', { class: 'veil', d: parts.join(''), 'aria-hidden': 'true' });
 }
 
 /** Intervals in which something could not be seen: a strip in the gap's row, and a shade over the lanes. */

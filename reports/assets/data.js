@@ -6,13 +6,22 @@ const LENGTHS = ['connection_age', 'idle'];
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
 const MOST_ROWS_OF_A_LANE = 10;
 
-/** Reads the embedded JSON; request rows become objects. */
+const embedded = (id) => JSON.parse(document.getElementById(id).textContent);
+
+/** A function whose result is made when it is asked for, once. */
+function once(make) {
+  let made = null;
+  return () => (made ??= make());
+}
+
+/** Reads the embedded JSON; request rows become objects. What only panels and tooltips need is read when they do. */
 export function readData() {
-  const data = JSON.parse(document.getElementById('data').textContent);
-  data.failedTable = new RequestTable(data.failed, data.series);
-  data.nearTable = new RequestTable(data.near, data.series);
-  data.failed = data.failedTable.marks();
-  data.near = data.nearTable.marks();
+  const data = embedded('data');
+  const records = once(() => embedded('records'));
+  data.failed = new RequestTable(data.failed, data.series, () => records().failed).marks();
+  const near = once(() => new RequestTable(records().near, data.series).marks());
+  for (const name of ['watch', 'logs']) Object.defineProperty(data, name, { get: () => records()[name] });
+  Object.defineProperty(data, 'near', { get: near });
   data.pods.forEach((pod, index) => Object.assign(pod, { index, requests: [] }));
   data.unplaced = [];
   const bursts = new Map(data.bursts.map((burst) => [burst.id, Object.assign(burst, { requests: [] })]));
@@ -38,14 +47,10 @@ function rowsFor(requests) {
 
 /** Request rows in columns; a row becomes an object when it is asked for. */
 class RequestTable {
-  constructor({ count, columns, texts }, series) {
-    Object.assign(this, { count, texts, seriesNames: series.map(([name]) => name) });
-    this.columns = Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, readColumn(column, count)]));
-  }
-
-  cell(name, row) {
-    const value = this.columns[name][row];
-    return Number.isNaN(value) ? null : value;
+  /** `others` gives the columns that the drawing does not need. */
+  constructor({ count, columns, texts }, series, others = () => ({})) {
+    Object.assign(this, { count, texts, seriesNames: series.map(([name]) => name), columns: readColumns(columns, count) });
+    this.all = once(() => ({ ...this.columns, ...readColumns(others(), count) }));
   }
 
   /** What the drawing needs of every row. Times are milliseconds of the run. */
@@ -66,10 +71,10 @@ class RequestTable {
   /** Everything that was recorded of a row. */
   whole(mark) {
     const request = { ...mark };
-    for (const name of Object.keys(this.columns)) {
+    for (const [name, column] of Object.entries(this.all())) {
       if (['seq', 'scheduled', 'series', 'place', 'burst'].includes(name)) continue;
-      const value = this.cell(name, mark.row);
-      if (value === null) request[name] = null;
+      const value = column[mark.row];
+      if (Number.isNaN(value)) request[name] = null;
       else if (TEXTS.includes(name)) request[name] = this.texts[value];
       else if (AFTER_DUE.includes(name)) request[name] = (this.columns.scheduled[mark.row] + value) / 1e3;
       else request[name] = LENGTHS.includes(name) ? value / 1e3 : value;
@@ -81,16 +86,18 @@ class RequestTable {
 /** Everything that was recorded of a request. */
 export const wholeRequest = (mark) => mark.table.whole(mark);
 
+const readColumns = (columns, count) => Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, readColumn(column, count)]));
+
 /** A column's numbers; NaN for none. The forms are described where the page is made. */
 function readColumn(column, count) {
   const numbers = new Float64Array(count);
   if (column.steps) {
     let last = 0;
-    column.steps.forEach((step, i) => { last += step; numbers[i] = last; });
+    for (let i = 0; i < count; i += 1) { last += column.steps[i]; numbers[i] = last; }
   } else if (column.digits) {
-    for (let i = 0; i < count; i += 1) numbers[i] = column.digits[i] === '-' ? NaN : DIGITS.indexOf(column.digits[i]);
+    for (let i = 0; i < count; i += 1) { const digit = DIGITS.indexOf(column.digits[i]); numbers[i] = digit < 0 ? NaN : digit; }
   } else if (column.each) {
-    column.each.forEach((n, i) => { numbers[i] = n === 0 ? NaN : n > 0 ? n - 1 : n; });
+    for (let i = 0; i < count; i += 1) { const n = column.each[i]; numbers[i] = n === 0 ? NaN : n > 0 ? n - 1 : n; }
   } else numbers.fill(column.all ?? NaN);
   return numbers;
 }

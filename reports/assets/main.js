@@ -1,6 +1,7 @@
 // Joins the timeline, the panel, the page's links and the address.
 
 import { readData } from './data.js';
+import { Later } from './later.js';
 import { View } from './view.js';
 import { Filters } from './filters.js';
 import { Panel } from './panel.js';
@@ -9,7 +10,8 @@ import { Timeline } from './timeline.js';
 const data = readData();
 const view = new View(data.range_ms);
 const filters = new Filters();
-const panel = new Panel(data, select);
+const later = new Later();
+const panel = new Panel(data, select, later);
 const timeline = new Timeline(document.getElementById('chart'), data, view, filters, select);
 let opener = null;
 
@@ -18,6 +20,7 @@ function select(key, focus = true) {
   const had = panel.box.contains(document.activeElement);
   if (key !== null && !had) opener = document.activeElement;
   timeline.selected = panel.show(key, focus) ? key : null;
+  timeline.measure();
   timeline.drawNow();
   timeline.reveal(timeline.selected);
   if (key === null && had) giveBackFocus();
@@ -42,7 +45,11 @@ function remember() {
 
 /** Shows what the address says; a fragment without a value is a place in the page and says nothing of it. */
 function recall() {
-  if (location.hash !== '' && !location.hash.includes('=')) return;
+  if (location.hash !== '' && !location.hash.includes('=')) {
+    const id = location.hash.slice(1);
+    if (!document.getElementById(id)) later.find(id)?.scrollIntoView();
+    return;
+  }
   const wanted = new URLSearchParams(location.hash.slice(1));
   filters.recall(wanted, data.series);
   const span = wanted.get('t')?.split('_').map((seconds) => Number(seconds) * 1e3);
@@ -76,10 +83,13 @@ document.addEventListener('click', (event) => {
 
 for (const [kind, open] of [['beforeprint', true], ['afterprint', false]]) {
   window.addEventListener(kind, () => {
+    later.finish();
     for (const details of document.querySelectorAll('main details:not(.kept)')) if (!open === details.open) details.open = open;
     timeline.printing = open;
+    timeline.measure();
     timeline.drawNow();
   });
 }
 timeline.drawNow();
 performance.mark('timeline drawn');
+later.start();

@@ -11,9 +11,8 @@ const MOST_ROWS = 500;
 
 /** The panel beside the timeline. */
 export class Panel {
-  constructor(data, select) {
-    this.data = data;
-    this.select = select;
+  constructor(data, select, later) {
+    Object.assign(this, { data, select, later });
     this.box = document.getElementById('panel');
     this.box.addEventListener('keydown', (event) => { if (event.key === 'Escape') this.select(null); });
   }
@@ -35,8 +34,8 @@ export class Panel {
 
   burst(id) {
     const burst = this.data.bursts.find((candidate) => candidate.id === id);
-    const section = document.getElementById(`burst-${id}`);
-    if (!burst || !section) return null;
+    const section = burst && this.later.find(`burst-${id}`);
+    if (!section) return null;
     const copy = withoutIds(section.cloneNode(true));
     copy.querySelector('.rows')?.remove();
     for (const item of copy.querySelectorAll('li[data-evidence]')) item.append(recordsOfEvidence(this.data, item, burst.requests, this.select));
@@ -70,7 +69,7 @@ export class Panel {
 
   /** The pod's row of the page's table, turned into a list. */
   measurements(index) {
-    const row = document.getElementById(`pod-${index}`);
+    const row = this.later.find(`pod-${index}`);
     const names = [...document.querySelectorAll('table.pods thead th')].slice(1);
     return el('dl', { class: 'facts' }, names.map((name, i) => {
       const value = withoutIds(row.cells[i + 1].cloneNode(true));

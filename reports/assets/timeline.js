@@ -5,7 +5,8 @@ import { local, moment, utc } from './time.js';
 import { Tooltip } from './tooltip.js';
 import { patterns } from './series.js';
 import { latencyChart, outcomesChart } from './charts.js';
-import { axis, behindLanes, burstRows, bursts, gaps, grid, stages } from './bands.js';
+import { axis, behindLanes, gaps, grid, stages, veil } from './bands.js';
+import { BurstMarks } from './burst_marks.js';
 import { laneLayout, podLane, unplacedHeight, unplacedLane } from './lanes.js';
 import { Minimap } from './minimap.js';
 import { Gestures } from './gestures.js';
@@ -25,10 +26,13 @@ const PRINTED_LANES = 120;
 /** The drawing; `select` is told the key of what was clicked. */
 export class Timeline {
   constructor(root, data, view, filters, select) {
-    Object.assign(this, { root, data, view, filters, select, selected: null, queued: false, printing: false, rows: burstRows(data.bursts) });
+    Object.assign(this, { root, data, view, filters, select, selected: null, highlighted: null, queued: 0, printing: false });
     this.minimap = new Minimap(data, view, filters);
     this.axis = svg('svg', { class: 'axis-row', height: AXIS_HEIGHT, 'aria-hidden': 'true' });
     this.head = svg('svg', { class: 'canvas', role: 'group', 'aria-label': 'Stages, bursts, requests and latency' });
+    this.behind = svg('g');
+    this.bursts = new BurstMarks(data.bursts, select);
+    this.head.append(this.behind, this.bursts.element);
     this.canvas = svg('svg', { class: 'canvas', role: 'group', 'aria-label': 'Lanes of pods' });
     this.lanes = el('div', { class: 'lanes' }, this.canvas);
     this.readout = el('output', { class: 'readout', 'aria-hidden': 'true' });
@@ -36,12 +40,14 @@ export class Timeline {
     this.surface = el('div', { class: 'surface', tabindex: '0', role: 'group', 'aria-label': 'Timeline. Plus and minus zoom, arrows move, 0 shows the whole run.' },
       el('div', { class: 'sticky' }, this.minimap.element, this.axis), this.head, this.lanes, this.cross);
     root.replaceChildren(patterns(), this.controls(), this.surface, legend(data, filters));
+    root.classList.remove('waiting');
     this.tooltip = new Tooltip(this.surface, (clientX) => this.momentAt(clientX));
     this.gestures = new Gestures(this);
     this.surface.addEventListener('pointermove', (event) => this.hover(event.clientX));
     this.surface.addEventListener('pointerleave', () => { this.cross.hidden = true; this.readout.textContent = ''; });
-    this.lanes.addEventListener('scroll', () => this.draw(), { passive: true });
-    new ResizeObserver(() => this.draw()).observe(this.surface);
+    this.lanes.addEventListener('scroll', () => { this.scrolled = this.lanes.scrollTop; this.draw(); }, { passive: true });
+    const resized = new ResizeObserver(() => { if (this.measure()) this.draw(); });
+    for (const part of [this.surface, this.lanes]) resized.observe(part);
   }
 
   momentAt(clientX) { return this.view.ms(clientX - this.surface.getBoundingClientRect().left); }
@@ -59,18 +65,30 @@ export class Timeline {
 
   /** Draws at the next frame. */
   draw() {
-    if (this.queued) return;
-    this.queued = true;
-    requestAnimationFrame(() => { this.queued = false; this.drawNow(); });
+    this.queued ||= requestAnimationFrame(() => this.drawNow());
+  }
+
+  /**
+   * Takes the sizes that a drawing rests on; whether they differ from the last ones. To ask for them makes the browser
+   * lay the page out, so that drawing asks only when lanes have come or gone.
+   */
+  measure() {
+    const { surface, lanes } = this;
+    const size = { width: surface.clientWidth, bar: lanes.offsetWidth - lanes.clientWidth, tall: lanes.clientHeight };
+    const differs = Object.keys(size).some((name) => size[name] !== this.size?.[name]);
+    this.size = size;
+    return differs;
   }
 
   drawNow() {
-    const width = this.surface.clientWidth;
-    if (width === 0) return;
+    cancelAnimationFrame(this.queued);
+    this.queued = 0;
+    if (!this.size) this.measure();
+    if (this.size.width === 0) return;
     const focused = this.surface.contains(document.activeElement) ? document.activeElement.dataset?.key : undefined;
-    this.narrow = width < NARROW;
+    this.narrow = this.size.width < NARROW;
     this.layOut();
-    const bar = this.lanes.offsetWidth - this.lanes.clientWidth;
+    const { width, bar } = this.size;
     Object.assign(this.view, { left: this.narrow ? 4 : GUTTER, right: width - 10 - bar });
     this.minimap.draw(width);
     this.axis.setAttribute('width', width);
@@ -78,30 +96,37 @@ export class Timeline {
     this.drawHead(width);
     this.drawLanes(width - bar, focused);
     if (focused) this.marked(focused)?.focus({ preventScroll: true });
-    if (this.selected) this.marked(this.selected)?.classList.add('selected');
+    this.highlighted?.classList.remove('selected');
+    this.highlighted = this.selected && this.marked(this.selected);
+    this.highlighted?.classList.add('selected');
   }
 
   marked(key) { return this.surface.querySelector(`[data-key="${CSS.escape(key)}"]`); }
 
   /** The lanes' places, anew when filters or width have changed them. */
   layOut() {
-    const wanted = `${this.filters.pods} ${this.filters.find} ${this.narrow}`;
-    if (wanted !== this.laidOutFor) {
-      this.laidOutFor = wanted;
-      let y = 0;
-      this.places = this.filters.podsOf(this.data).map((pod) => {
-        const layout = laneLayout(pod, this.narrow);
-        y += layout.height;
-        return { pod, layout, top: y - layout.height };
-      });
-      this.unplacedTop = y;
-      this.height = y + (this.data.unplaced.length > 0 ? unplacedHeight(this.data, this.narrow) : 0) + 4;
-      this.canvas.setAttribute('height', this.height);
-    }
+    const wanted = `${this.filters.pods} ${this.filters.find} ${this.narrow} ${this.printing}`;
+    if (wanted === this.laidOutFor) return;
+    this.laidOutFor = wanted;
+    this.placeLanes();
     this.many = this.height > TALL && !this.printing;
     this.lanes.classList.toggle('many', this.many);
     if (this.many) this.lanes.setAttribute('tabindex', '0');
     else this.lanes.removeAttribute('tabindex');
+    this.measure();
+    this.scrolled = this.lanes.scrollTop;
+  }
+
+  placeLanes() {
+    let y = 0;
+    this.places = this.filters.podsOf(this.data).map((pod) => {
+      const layout = laneLayout(pod, this.narrow);
+      y += layout.height;
+      return { pod, layout, top: y - layout.height };
+    });
+    this.unplacedTop = y;
+    this.height = y + (this.data.unplaced.length > 0 ? unplacedHeight(this.data, this.narrow) : 0) + 4;
+    this.canvas.setAttribute('height', this.height);
   }
 
   drawHead(width) {
@@ -111,21 +136,22 @@ export class Timeline {
     const take = (height) => { y += height; return y - height; };
     const stageBox = { y: take(data.stages.length > 0 ? 38 : 4) };
     const gapBox = { y: take(data.gaps.length > 0 ? 17 : 0) };
-    const burstBox = { y: take(data.bursts.length > 0 ? (Math.max(...this.rows) + 1) * 30 + 4 : 0) };
+    const burstBox = { y: take(data.bursts.length > 0 ? this.bursts.height + 4 : 0) };
     const outcomesBox = { y: take(title + 84) + title, height: 78 };
     const latencyBox = { y: take(title + 66) + title, height: 60 };
     this.head.setAttribute('width', width);
     this.head.setAttribute('height', y);
-    this.head.replaceChildren(grid(view, 0, y, this.filters.clock), gaps(view, gapBox, data, y), ...this.titles({ stageBox, gapBox, burstBox, outcomesBox, latencyBox }),
+    this.behind.replaceChildren(...[grid(view, 0, y, this.filters.clock), gaps(view, gapBox, data, y), ...this.titles({ stageBox, gapBox, burstBox, outcomesBox, latencyBox }),
       stages(view, stageBox, data, y), outcomesChart(view, outcomesBox, data, this.filters.hidden), latencyChart(view, latencyBox, data),
-      bursts(view, burstBox, data, this.rows, y, this.select));
+      veil(view, data.bursts, burstBox.y + 20, y)].filter(Boolean));
+    this.bursts.draw(view, burstBox.y);
   }
 
   /** The lanes in view, and the one that has the focus wherever it is. */
   drawLanes(width, focused) {
     const { view, data, places } = this;
-    const from = this.many ? this.lanes.scrollTop - BEYOND : -Infinity;
-    const to = this.many ? this.lanes.scrollTop + this.lanes.clientHeight + BEYOND : Infinity;
+    const from = this.many ? this.scrolled - BEYOND : -Infinity;
+    const to = this.many ? this.scrolled + this.size.tall + BEYOND : Infinity;
     let drawn = places.filter(({ pod, top, layout }) => (top + layout.height > from && top < to) || `pod-${pod.index}` === focused);
     if (this.printing) drawn = drawn.slice(0, PRINTED_LANES);
     const last = data.unplaced.length > 0 && this.height > from && this.unplacedTop < to;

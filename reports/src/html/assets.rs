@@ -8,16 +8,18 @@ use sha2::{Digest as _, Sha256};
 pub(super) const STYLE: &str = include_str!("../../assets/timeline.css");
 
 /// The script's modules, each after those that it imports.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 21] = [
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/time.js"),
     include_str!("../../assets/data.js"),
+    include_str!("../../assets/later.js"),
     include_str!("../../assets/view.js"),
     include_str!("../../assets/tooltip.js"),
     include_str!("../../assets/series.js"),
     include_str!("../../assets/records.js"),
     include_str!("../../assets/charts.js"),
     include_str!("../../assets/bands.js"),
+    include_str!("../../assets/burst_marks.js"),
     include_str!("../../assets/lanes.js"),
     include_str!("../../assets/lists.js"),
     include_str!("../../assets/evidence.js"),

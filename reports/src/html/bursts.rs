@@ -7,8 +7,9 @@ use rollscope_analyzer::{Analysis, Burst};
 use rollscope_records::{Recording, Request};
 
 use super::first_screen::span;
+use super::page::large;
 use super::parts::{
-    advice, cause_title, evidence, foreign, outcomes, pod_links, sentence, time_link,
+    advice, cause_title, evidence, foreign, outcomes, part, pod_links, sentence, time_link,
 };
 use super::placement::Placement;
 use crate::text::{count, counted, field, millis};
@@ -17,6 +18,8 @@ use crate::text::{count, counted, field, millis};
 const MOST_REQUESTS: usize = 40;
 /// Requests of all bursts together that are listed in the page.
 const MOST_LISTED: usize = 1_000;
+/// Bursts that are one part of a large page.
+const BURSTS_OF_A_PART: usize = 4;
 
 /// The section of bursts.
 pub(super) fn section(a: &Analysis, recording: &Recording, placement: &Placement<'_>) -> Markup {
@@ -28,10 +31,12 @@ pub(super) fn section(a: &Analysis, recording: &Recording, placement: &Placement
         .collect();
     let listed = (MOST_LISTED / a.bursts.len().max(1)).clamp(3, MOST_REQUESTS);
     html! {
-        section #bursts aria-labelledby="bursts-title" {
+        section #bursts.waiting[large(a) && !a.bursts.is_empty()] aria-labelledby="bursts-title" {
             h2 #bursts-title { "Bursts of failed requests" }
             @if a.bursts.is_empty() { p.none { "None." } }
-            @for b in &a.bursts { (burst(a, b, &rows_of(b, &failed), placement, listed)) }
+            @for bursts in a.bursts.chunks(BURSTS_OF_A_PART) {
+                (part(large(a), &html! { @for b in bursts { (burst(a, b, &rows_of(b, &failed), placement, listed)) } }))
+            }
             @if a.unattributed > 0 { (in_no_burst(a, &failed, placement)) }
         }
     }

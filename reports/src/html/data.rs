@@ -9,7 +9,7 @@ use super::logs::{exec_json, logs_json};
 use super::near::near_evidence;
 use super::placement::Placement;
 use super::raw::watch_json;
-use super::rows::rows_json;
+use super::rows::{rows_json, without_drawn};
 use crate::text::field;
 
 /// Size of a page that raw records may fill up, bytes. What must be in it (every failed request, every pod, the bins)
@@ -20,15 +20,22 @@ const RAW_BYTES: (usize, usize) = (500_000, 3_000_000);
 /// What an answered request takes in the page, bytes, about.
 const REQUEST_BYTES: usize = 80;
 
-/// Everything that the script needs, as text that is safe inside a `script` element. `page_bytes` is the size of the
-/// page without it.
+/// Everything that the script needs, as text that is safe inside `script` elements.
+pub(super) struct Embedded {
+    /// What the drawing rests on: read when the page opens.
+    pub(super) drawn: String,
+    /// What panels and tooltips show besides: read when one of them is opened.
+    pub(super) records: String,
+}
+
+/// The data of the page; `page_bytes` is the size of the page without it.
 pub(super) fn embedded(
     analysis: &Analysis,
     recording: &Recording,
     levels: &[Level],
     placement: &Placement<'_>,
     page_bytes: usize,
-) -> String {
+) -> Embedded {
     let failed = recording.requests.iter().filter(|r| r.outcome.is_failure());
     let mut facts = json!({
         "wall_start_ms": recording.run.wall_start_unix_nanos as f64 / 1e6,
@@ -41,11 +48,13 @@ pub(super) fn embedded(
         "gaps": analysis.gaps,
     });
     neutralise(&mut facts);
-    facts["failed"] = rows_json(failed, placement);
-    let facts = in_script(&facts.to_string());
+    let mut failed = rows_json(failed, placement);
+    let more = in_script(&Value::Object(without_drawn(&mut failed)).to_string());
+    facts["failed"] = failed;
+    let drawn = in_script(&facts.to_string());
     let (least, most) = RAW_BYTES;
     let room = PAGE_BYTES
-        .saturating_sub(page_bytes + facts.len())
+        .saturating_sub(page_bytes + drawn.len() + more.len())
         .clamp(least, most);
     let near = near_evidence(analysis, recording, room / 5 / REQUEST_BYTES);
     let mut raw = json!({
@@ -56,8 +65,8 @@ pub(super) fn embedded(
     neutralise(&mut raw);
     raw["near"] = rows_json(near.into_iter(), placement);
     let raw = in_script(&raw.to_string());
-    // Two objects as one.
-    format!("{},{}", &facts[..facts.len() - 1], &raw[1..])
+    let records = format!("{{\"failed\":{more},{}", &raw[1..]);
+    Embedded { drawn, records }
 }
 
 /// What the timeline needs of each burst; the rest is in the page.

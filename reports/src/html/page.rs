@@ -25,7 +25,8 @@ pub fn timeline_html(analysis: &Analysis, recording: &Recording) -> String {
             (head(&format!("{}: {} · Rollscope", verdict(analysis.verdict.outcome), field(&analysis.run.name)), &policy))
             body class=[large(analysis).then_some("large")] {
                 (body)
-                script #data type="application/json" { (PreEscaped(&data)) }
+                script #data type="application/json" { (PreEscaped(&data.drawn)) }
+                script #records type="application/json" { (PreEscaped(&data.records)) }
                 script type="module" { (PreEscaped(&script)) }
             }
         }
@@ -33,8 +34,9 @@ pub fn timeline_html(analysis: &Analysis, recording: &Recording) -> String {
     page.into_string() + "\n"
 }
 
-/// Whether the page is so long that a browser should lay out its sections only when they are near.
-fn large(a: &Analysis) -> bool {
+/// Whether the page is so long that a browser should lay out its sections only when they are near, and make elements of
+/// the longest of them after the timeline is drawn.
+pub(super) fn large(a: &Analysis) -> bool {
     a.pods.len() > 60 || a.bursts.len() > 40
 }
 
@@ -109,7 +111,7 @@ fn timeline() -> Markup {
                 "The same as tables: " a href="#bursts" { "bursts" } ", " a href="#pods" { "pods" } ", " a href="#stages" { "stages" } ", "
                 a href="#over-time" { "requests and latency over time" } ", " a href="#trust" { "what could not be seen" } "."
             }
-            div #chart { p.note.without-script { "The drawing needs JavaScript. Everything in it is also in the tables below." } }
+            div #chart.waiting { p.note.without-script { "The drawing needs JavaScript. Everything in it is also in the tables below." } }
         }
     }
 }

@@ -6,6 +6,12 @@ use rollscope_records::RunOffset;
 
 use crate::text::{cause, cause_code, count, field, interval};
 
+/// A part of a section; that of a `large` page is only text to a browser with scripts until its script makes elements
+/// of it, so that the page opens without waiting for it. A browser without scripts reads it at once.
+pub(super) fn part(large: bool, content: &Markup) -> Markup {
+    html! { @if large { noscript.later { (content) } } @else { (content) } }
+}
+
 /// Text from outside, neutralised and isolated, so that its writing direction stays its own.
 pub(super) fn foreign(text: &str) -> Markup {
     html! { bdi { (field(text)) } }

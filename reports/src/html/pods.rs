@@ -4,19 +4,20 @@ use maud::{Markup, html};
 use rollscope_analyzer::{Analysis, EndpointState, Ms, MsInterval, MsLength, PodReport};
 
 use super::first_screen::span;
-use super::parts::foreign;
+use super::page::large;
+use super::parts::{foreign, part};
 use super::shutdowns;
 use crate::text::{count, counted, field, interval, length, moment};
 
 /// The section of pods: pods that ended first, as cards of measurements that also read on a narrow screen.
 pub(super) fn section(a: &Analysis) -> Markup {
     html! {
-        section #pods aria-labelledby="pods-title" {
+        section #pods.waiting[large(a) && !a.pods.is_empty()] aria-labelledby="pods-title" {
             h2 #pods-title { "Pods" }
             @if a.pods.is_empty() { p.none { "No pod was observed." } }
             @else {
                 p.note { "Times are seconds of the run; lo–hi where a time is only known to lie between two moments." }
-                div.scroll tabindex="0" role="group" aria-label="Measurements of each pod" { (table(a)) }
+                div.scroll tabindex="0" role="group" aria-label="Measurements of each pod" { (part(large(a), &table(a))) }
                 (shutdowns::table(a))
             }
         }

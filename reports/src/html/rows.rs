@@ -46,6 +46,18 @@ const COLUMNS: [&str; 30] = [
     "burst",
 ];
 
+/// The columns that the timeline is drawn from; the others are of use when a request is looked at.
+const DRAWN: [&str; 8] = [
+    "seq",
+    "scheduled",
+    "lane",
+    "dispatched",
+    "ended",
+    "series",
+    "place",
+    "burst",
+];
+
 /// Texts, each once, in the order in which they first came.
 #[derive(Default)]
 struct Texts {
@@ -88,6 +100,19 @@ pub(super) fn rows_json<'a>(
         .map(|(name, cells)| ((*name).to_owned(), column_json(cells)))
         .collect();
     json!({ "count": columns[0].len(), "columns": columns_json, "texts": texts.all })
+}
+
+/// Leaves a table the columns that are drawn; gives the others.
+pub(super) fn without_drawn(table: &mut Value) -> Map<String, Value> {
+    let Some(Value::Object(columns)) = table.get_mut("columns") else {
+        return Map::new();
+    };
+    let all = std::mem::take(columns);
+    let (drawn, others) = all
+        .into_iter()
+        .partition(|(name, _)| DRAWN.contains(&name.as_str()));
+    *columns = drawn;
+    others
 }
 
 fn row(r: &Request<'_>, place: Place, texts: &mut Texts) -> [Cell; COLUMNS.len()] {
