@@ -27,16 +27,20 @@ export class BurstMarks {
     rowOfEach(bursts).forEach((row, i) => (rows[row] ??= []).push(new Bracket(bursts[i], row, select)));
     this.rows = rows;
     this.height = rows.length * BURST_ROW;
-    this.element = svg('g', {}, rows.map((row) => svg('g', {}, row.map((bracket) => bracket.element))));
+    this.lines = svg('path', { class: 'burst-lines', 'aria-hidden': 'true' });
+    this.element = svg('g', {}, this.lines, rows.map((row) => svg('g', {}, row.map((bracket) => bracket.element))));
   }
 
+  /** All of them as one line, and each with what answers pointer and keyboard. */
   draw(view, y) {
+    const lines = [];
     for (const row of this.rows) {
       const sees = ({ burst }) => view.sees(burst.from_ms, burst.to_ms);
       const seen = row.filter(sees);
       for (const bracket of row) if (!sees(bracket)) bracket.show(false);
-      seen.forEach((bracket, i) => bracket.draw(view, y, seen[i - 1]?.burst, seen[i + 1]?.burst));
+      seen.forEach((bracket, i) => lines.push(bracket.draw(view, y, seen[i - 1]?.burst, seen[i + 1]?.burst)));
     }
+    this.lines.setAttribute('d', lines.join('') || 'M0,0');
   }
 }
 
@@ -44,10 +48,9 @@ export class BurstMarks {
 class Bracket {
   constructor(burst, row, select) {
     Object.assign(this, { burst, row, drawn: {}, name: nameOf(burst) });
-    this.hit = svg('rect', { class: 'hit', x: -3, height: 28 });
-    this.text = svg('text', { y: 13 });
-    this.line = svg('path');
-    this.element = svg('g', { class: 'burst-mark' }, this.hit, this.text, this.line);
+    this.hit = svg('rect', { class: 'hit', height: 28 });
+    this.text = svg('text');
+    this.element = svg('g', { class: 'burst-mark' }, this.hit);
     pressable(this.element, `burst-${burst.id}`, '', () => select(`burst-${burst.id}`));
     tip(this.element, () => [`#${burst.id} ${this.name}`, ['failed', burst.failed], ['from', moment(burst.from_ms)], ['to', moment(burst.to_ms)],
       ['confidence', burst.confidence.toFixed(2)], ['pods', burst.pods.join(', ') || 'not known'], ['', burst.summary]]);
@@ -66,7 +69,7 @@ class Bracket {
     else this.element.setAttribute('display', 'none');
   }
 
-  /** Draws it between its neighbours in its row; nothing where the one before covers it. */
+  /** Draws it between its neighbours in its row, and gives its line; nothing where the one before covers it. */
   draw(view, y, before, after) {
     const { burst } = this;
     const x0 = view.clipped(burst.from_ms);
@@ -74,33 +77,37 @@ class Bracket {
     const left = before ? view.clipped(before.to_ms) : view.left;
     const covered = before && x1 < left + 3;
     this.show(!covered);
-    if (covered) return;
+    if (covered) return '';
     const right = after ? Math.max(x0, view.clipped(after.from_ms)) : view.right;
     const long = `#${burst.id} ${this.name} · ${burst.failed}`;
     const end = x0 + long.length * CHARACTER * 1.12 > right && !after && x1 - long.length * CHARACTER * 1.12 > left + 24;
     const room = right - x0 - 8;
-    this.place(x0, y + this.row * BURST_ROW, x1 - x0, end);
+    const top = y + this.row * BURST_ROW;
     this.label(end ? long : fitting(long, room / 1.12) || (room > 20 ? `#${burst.id}` : ''));
+    this.place(x0, x1, top, end);
+    return `M${x0.toFixed(1)},${top + 25}V${top + 18}H${x1.toFixed(1)}V${top + 25}`;
   }
 
-  place(x, y, width, end) {
-    const wide = width.toFixed(1);
-    if (this.differs('place', `${x.toFixed(1)},${y}`)) this.element.setAttribute('transform', `translate(${this.drawn.place})`);
-    if (this.differs('width', wide)) {
-      this.line.setAttribute('d', `M0,25V18H${wide}V25`);
-      this.hit.setAttribute('width', Math.max(20, width + 6));
-    }
-    const [at, anchor] = end ? [wide, 'end'] : [0, 'start'];
-    if (this.differs('text', `${at} ${anchor}`)) {
-      this.text.setAttribute('x', at);
-      this.text.setAttribute('text-anchor', anchor);
-    }
+  place(x0, x1, top, end) {
+    this.set(this.hit, 'x', (x0 - 3).toFixed(1));
+    this.set(this.hit, 'y', top);
+    this.set(this.hit, 'width', Math.max(20, x1 - x0 + 6).toFixed(1));
+    if (this.drawn.label === '') return;
+    this.set(this.text, 'x', (end ? x1 : x0).toFixed(1));
+    this.set(this.text, 'y', top + 13);
+    this.set(this.text, 'text-anchor', end ? 'end' : 'start');
+  }
+
+  set(element, name, value) {
+    if (this.differs(`${element === this.hit ? 'hit' : 'text'} ${name}`, value)) element.setAttribute(name, value);
   }
 
   label(label) {
     if (!this.differs('label', label)) return;
     const { burst } = this;
     this.text.textContent = label;
+    if (label === '') this.text.remove();
+    else if (!this.text.isConnected) this.element.append(this.text);
     this.element.setAttribute('aria-label', `${label} burst ${burst.id}, ${this.name}, ${burst.failed} failed. ${burst.summary}`);
   }
 }

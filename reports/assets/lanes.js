@@ -24,12 +24,11 @@ export function laneLayout(pod, narrow) {
   return { marks, phases, endpoint, logs, requests, height: Math.max(y + 7, 38) };
 }
 
-/** A whole lane with its label. */
+/** What a lane shows of its pod. */
 export function podLane(view, top, layout, pod, data, options) {
   const group = svg('g', { class: `lane ${pod.old ? 'lane-old' : 'lane-new'}` });
   group.append(
     laneBack(view, top, layout.height),
-    label(view, top, pod, options),
     phases(view, top + layout.phases, pod, data),
     endpoint(view, top + layout.endpoint, pod),
     logs(view, top + layout.logs, pod),
@@ -57,7 +56,8 @@ function laneBack(view, top, height) {
     svg('line', { class: 'lane-edge', x1: 0, x2: view.right, y1: top + height - 0.5, y2: top + height - 0.5 }));
 }
 
-function label(view, top, pod, { narrow, select, gutter }) {
+/** The pod's name beside its lane, which a zoom leaves as it is. */
+export function laneLabel(view, top, pod, { narrow, select, gutter }) {
   const width = narrow ? view.right : gutter - 14;
   const note = `${pod.old ? '○ old' : '● new'}${narrow ? '' : `  ${fitting(pod.template_hash, 90)}`}`;
   const failed = pod.failed > 0 && `${pod.failed} failed`;

@@ -48,6 +48,7 @@ export class Minimap {
   /** One line for every few pixels in which requests failed, for the outcome that most of them had. */
   failures(whole) {
     const columns = new Map();
+    const lines = new Map();
     for (const request of this.data.failed) {
       if (!this.filters.shows(request)) continue;
       const column = Math.round(whole.clipped(request.to) / COLUMN);
@@ -55,9 +56,10 @@ export class Minimap {
       const counts = columns.get(column);
       counts.set(request.series, (counts.get(request.series) ?? 0) + 1);
     }
-    return svg('g', { class: 'minimap-failed' }, [...columns].map(([column, counts]) => {
+    for (const [column, counts] of columns) {
       const [most] = [...counts].reduce((a, b) => (b[1] > a[1] ? b : a));
-      return svg('line', { class: `request-${most}`, x1: column * COLUMN, x2: column * COLUMN, y1: 6, y2: MINIMAP_HEIGHT - 6 });
-    }));
+      lines.set(most, `${lines.get(most) ?? ''}M${column * COLUMN},6V${MINIMAP_HEIGHT - 6}`);
+    }
+    return svg('g', { class: 'minimap-failed' }, [...lines].map(([series, d]) => svg('path', { class: `request-${series}`, d })));
   }
 }

@@ -7,7 +7,7 @@ import { patterns } from './series.js';
 import { latencyChart, outcomesChart } from './charts.js';
 import { axis, behindLanes, gaps, grid, stages, veil } from './bands.js';
 import { BurstMarks } from './burst_marks.js';
-import { laneLayout, podLane, unplacedHeight, unplacedLane } from './lanes.js';
+import { laneLabel, laneLayout, podLane, unplacedHeight, unplacedLane } from './lanes.js';
 import { Minimap } from './minimap.js';
 import { Gestures } from './gestures.js';
 import { legend } from './legend.js';
@@ -34,6 +34,9 @@ export class Timeline {
     this.bursts = new BurstMarks(data.bursts, select);
     this.head.append(this.behind, this.bursts.element);
     this.canvas = svg('svg', { class: 'canvas', role: 'group', 'aria-label': 'Lanes of pods' });
+    this.labels = svg('g');
+    this.shown = svg('g');
+    this.canvas.append(this.labels, this.shown);
     this.lanes = el('div', { class: 'lanes' }, this.canvas);
     this.readout = el('output', { class: 'readout', 'aria-hidden': 'true' });
     this.cross = el('div', { class: 'cross', hidden: true });
@@ -158,9 +161,18 @@ export class Timeline {
     const options = { narrow: this.narrow, filters: this.filters, select: this.select, gutter: GUTTER, crowded: Math.max(40, MOST_MARKS / (drawn.length + 1)) };
     const [top, bottom] = [Math.max(0, from), Math.min(this.height, to)];
     this.canvas.setAttribute('width', width);
-    this.canvas.replaceChildren(grid(view, top, bottom, this.filters.clock), behindLanes(view, data, top, bottom),
+    this.labelLanes(drawn, options);
+    this.shown.replaceChildren(grid(view, top, bottom, this.filters.clock), behindLanes(view, data, top, bottom),
       ...drawn.map(({ pod, layout, top: y }) => podLane(view, y, layout, pod, data, options)),
       ...(last ? [unplacedLane(view, this.unplacedTop, data, options)] : []));
+  }
+
+  /** The labels of the lanes that are drawn, anew when others are. */
+  labelLanes(drawn, options) {
+    const wanted = [this.narrow, this.view.right, ...drawn.map(({ pod, top }) => `${pod.index} ${top}`)].join();
+    if (wanted === this.labelled) return;
+    this.labelled = wanted;
+    this.labels.replaceChildren(...drawn.map(({ pod, top }) => laneLabel(this.view, top, pod, options)));
   }
 
   titles({ stageBox, gapBox, burstBox, outcomesBox, latencyBox }) {

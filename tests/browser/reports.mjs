@@ -27,9 +27,10 @@ after(async () => browser?.close());
 
 /**
  * Opens a file of the folder and hands its page to `use`. Afterwards fails if anything was written to the console as
- * an error, thrown, asked for with a dialog, or requested besides the file itself.
+ * an error, thrown, asked for with a dialog, or requested besides the file itself. `before` is handed the page before
+ * the file is opened.
  */
-export async function withPage(file, use, { hash = '', dark = false, width = 1280, height = 900, javaScriptEnabled = true, media } = {}) {
+export async function withPage(file, use, { hash = '', dark = false, width = 1280, height = 900, javaScriptEnabled = true, media, before } = {}) {
   const context = await (await started()).newContext({
     viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', javaScriptEnabled, reducedMotion: 'reduce', timezoneId: 'Asia/Kolkata',
   });
@@ -43,6 +44,7 @@ export async function withPage(file, use, { hash = '', dark = false, width = 128
   page.on('popup', () => wrong.push('a window was opened'));
   try {
     if (media) await page.emulateMedia({ media });
+    await before?.(page);
     await page.goto(url + hash);
     if (javaScriptEnabled && file.endsWith('timeline.html')) await page.waitForFunction(() => performance.getEntriesByName('timeline drawn').length > 0);
     await use(page);
@@ -66,6 +68,9 @@ export async function shownSpan(page) {
 export const settled = (page) => page.evaluate(() => new Promise((done) => {
   setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 400);
 }));
+
+/** Waits until the sections of a large page have become elements. */
+export const filled = (page) => page.waitForFunction(() => document.querySelector('noscript.later') === null);
 
 /** Waits until what the last event asked for has been drawn. */
 export const drawn = (page) => page.evaluate(() => new Promise((done) => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import { named, others, timelines, withPage } from '../reports.mjs';
+import { filled, named, others, timelines, withPage } from '../reports.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -20,6 +20,7 @@ for (const dark of [false, true]) {
   for (const { name, kind, file, report } of timelines) {
     test(`${name}: axe finds nothing, ${scheme}`, async () => {
       await withPage(file, async (page) => {
+        await filled(page);
         assert.deepEqual(await violations(page), []);
         if (kind !== 'real' && report.bursts.length > 0) {
           await page.locator('.burst-mark').first().dispatchEvent('click');

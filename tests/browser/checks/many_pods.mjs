@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drawn, named, settled, withPage } from '../reports.mjs';
+import { drawn, filled, named, settled, withPage } from '../reports.mjs';
 
 const { file, report } = named('many-pods');
 
@@ -43,6 +43,7 @@ test('the lane of a selected pod is brought into view', async () => {
 
 test('the table has every pod', async () => {
   await withPage(file, async (page) => {
+    await filled(page);
     assert.equal(await page.locator('table.pods tbody tr').count(), report.pods.length);
   });
 });
