@@ -67,9 +67,10 @@ for (let run = 0; run < runs; run += 1) {
       result[gesture] = rate(await frames(page, gesture));
       await page.keyboard.press('0');
     }
+    const filled = await page.evaluate(() => performance.getEntriesByName('sections filled')[0]?.startTime);
     results.push(result);
     const shown = ['zoom', 'pan', 'scroll'].map((name) => `${name} ${result[name].perSecond.toFixed(0)} frames/s (95 % within ${result[name].slowest5.toFixed(0)} ms)`);
-    console.log(`opened in ${opened.toFixed(0)} ms; ${shown.join('; ')}`);
+    console.log(`opened in ${opened.toFixed(0)} ms${filled ? `, long sections filled after ${filled.toFixed(0)} ms` : ''}; ${shown.join('; ')}`);
   } finally {
     await browser.close();
   }
