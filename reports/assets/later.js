@@ -17,7 +17,7 @@ function* filled(place) {
   const body = whole.querySelector('tbody');
   const each = rows === '' ? [] : rows.split(/(?=<tr id=)/);
   for (let i = 0; i < each.length; i += ROWS_OF_A_PIECE) {
-    const more = parsed(`<table><tbody>${each.slice(i, i + ROWS_OF_A_PIECE).join('')}</tbody></table>`);
+    const more = parsed(`<table><tbody>${each.slice(i, i + ROWS_OF_A_PIECE).join('')}`);
     body.append(...more.querySelector('tbody').childNodes);
     yield;
   }

@@ -115,6 +115,17 @@ mod tests {
     }
 
     #[test]
+    fn markup_is_parsed_in_one_place_the_page_s_own() {
+        let parsers: Vec<_> = MODULES
+            .iter()
+            .filter(|module| module.contains("DOMParser"))
+            .collect();
+        assert_eq!(parsers.len(), 1);
+        assert!(parsers[0].contains("noscript.later"));
+        assert_eq!(parsers[0].matches("DOMParser").count(), 1);
+    }
+
+    #[test]
     fn nothing_in_the_assets_loads_or_evaluates() {
         for text in [STYLE.to_owned(), script()] {
             for word in [
