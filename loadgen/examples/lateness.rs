@@ -18,7 +18,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use rollscope_loadgen::{Direct, LoadConfig, RecordSink, RunningLoad};
-use rollscope_records::{ConnectionRecord, Lane, RequestRecord, RunClock};
+use rollscope_records::{ConnectionRecord, Lane, RequestRecord, RunClock, Text};
 use rollscope_scenarios::{Load, Rate, RequestSpec};
 use tokio::net::TcpListener;
 
@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 struct Nowhere;
 
 impl RecordSink for Nowhere {
-    fn records(&self, _: Vec<RequestRecord>, _: Vec<ConnectionRecord>) {}
+    fn records(&self, _: Vec<RequestRecord<Text>>, _: Vec<ConnectionRecord>) {}
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

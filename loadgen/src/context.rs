@@ -9,7 +9,8 @@ use rollscope_records::{ConnectionRecord, Lane, RunClock};
 
 use crate::connection::{Dialer, Multiplex, Pool, Tls};
 use crate::plan::Plan;
-use crate::recording::{Dates, Link, Outbox, Tally};
+use crate::protocol::ResponseFacts;
+use crate::recording::{Dates, Link, Outbox, Tally, Texts};
 use crate::running::Checked;
 use crate::target::Resolved;
 
@@ -23,6 +24,7 @@ pub(crate) struct Context {
     pub(crate) pool: Rc<Pool>,
     pub(crate) multiplex: Multiplex,
     pub(crate) tally: Rc<Tally>,
+    pub(crate) texts: Texts,
     pub(crate) connection_ids: ConnectionIds,
     /// What the target's clocks say, where several generators need a clock in common.
     pub(crate) dates: Option<Dates>,
@@ -73,9 +75,21 @@ impl Context {
             dialer: Arc::clone(&checked.dialer),
             tls: checked.tls.clone(),
             tally: Rc::new(tally),
+            texts: Texts::default(),
             connection_ids,
             dates: plan.share.map(|_| Dates::default()),
         }
+    }
+
+    /// What a record keeps of a response's head.
+    pub(crate) fn facts<B>(&self, response: &http::Response<B>) -> ResponseFacts {
+        let pod_header = self.plan.pod_header.as_ref();
+        ResponseFacts::of(
+            response.status(),
+            response.headers(),
+            pod_header,
+            &self.texts,
+        )
     }
 
     /// The record of a new attempt to connect to `address`, one of those `resolved`, which begins now.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use rollscope_records::{GeneratorRecord, Outcome, Phase, RequestRecord, RunOffset};
+use rollscope_records::{GeneratorRecord, Outcome, Phase, RequestRecord, RunOffset, Text};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -276,7 +276,8 @@ impl Sender {
         let index = plan.mix.request(seq);
         let request = &plan.requests[index];
         if !context.tally.admit(plan.max_in_flight as u64) {
-            let mut record = RequestRecord::scheduled(seq, request.lane, &request.name, scheduled);
+            let mut record =
+                RequestRecord::due(seq, request.lane, Text::clone(&request.name), scheduled);
             (record.outcome, record.phase) = (Outcome::Dropped, Phase::Queue);
             record.close_requested = request.close_requested;
             record.ended = Some(context.clock.now());

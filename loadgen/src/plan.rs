@@ -9,7 +9,7 @@ use http::uri::{Authority, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 use hyper::body::Body as _;
-use rollscope_records::{ConnectionRecord, Lane, Outcome, RunOffset};
+use rollscope_records::{ConnectionRecord, Lane, Outcome, RunOffset, Text};
 use rollscope_scenarios::{
     BodyCheck, HeaderSource, Load, PoolSpec, RequestSpec, StatusRange, StreamKind, StreamSpec,
 };
@@ -143,7 +143,7 @@ impl KeepAlive {
 /// A request, ready to be sent any number of times.
 #[derive(Debug)]
 pub(crate) struct PreparedRequest {
-    pub(crate) name: String,
+    pub(crate) name: Text,
     pub(crate) lane: Lane,
     method: Method,
     uri: Uri,
@@ -265,7 +265,7 @@ impl PreparedRequest {
         let mut headers = headers(spec, base, env)?;
         let uri = uri(spec, base, &mut headers).map_err(problem)?;
         Ok(Self {
-            name: spec.name.clone(),
+            name: Text::from(spec.name.as_str()),
             lane: spec.connections,
             method,
             uri,
@@ -292,7 +292,7 @@ impl PreparedRequest {
     pub(crate) fn step(&self) -> StepPlan {
         let headers = self.headers.iter();
         StepPlan {
-            name: self.name.clone(),
+            name: self.name.to_string(),
             method: self.method.to_string(),
             path: self.uri.to_string(),
             headers: headers

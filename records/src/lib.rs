@@ -30,7 +30,7 @@ pub use observation::{
 pub use quantile::{nearest_rank, quantile};
 pub use recording::{Loss, Recording};
 pub use request::{
-    ClosedBy, Connection, ConnectionRecord, Lane, Outcome, Phase, Request, RequestRecord,
+    ClosedBy, Connection, ConnectionRecord, Lane, Outcome, Phase, Request, RequestRecord, Text,
 };
 pub use run::{
     EndKind, FORMAT_VERSION, GateLimits, GeneratorRecord, Lateness, RequestFacts, RunEnd,

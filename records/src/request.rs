@@ -1,5 +1,7 @@
 //! One row for each scheduled slot of the load, success or failure, no exception.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::RunOffset;
@@ -356,10 +358,20 @@ impl RequestRecord {
 
     /// A slot that nothing has happened to yet.
     pub fn scheduled(seq: u64, lane: Lane, name: &str, scheduled: RunOffset) -> Self {
+        Self::due(seq, lane, name.to_owned(), scheduled)
+    }
+}
+
+/// A text that many records have in common.
+pub type Text = Arc<str>;
+
+impl<T> RequestRecord<T> {
+    /// A slot that nothing has happened to yet.
+    pub const fn due(seq: u64, lane: Lane, name: T, scheduled: RunOffset) -> Self {
         Self {
             seq,
             lane,
-            name: name.to_owned(),
+            name,
             scheduled,
             dispatched: None,
             connected: None,
@@ -402,6 +414,11 @@ impl<T: AsRef<str>> RequestRecord<T> {
     /// The same request with texts of its own.
     pub fn to_record(&self) -> RequestRecord {
         self.map(|text| text.as_ref().to_owned())
+    }
+
+    /// The same request with texts that can be shared.
+    pub fn to_shared(&self) -> RequestRecord<Text> {
+        self.map(|text| Text::from(text.as_ref()))
     }
 
     #[inline]

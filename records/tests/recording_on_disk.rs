@@ -270,7 +270,10 @@ fn a_load_that_is_too_fast_for_the_disk_loses_records_and_counts_them() {
     let batch: Vec<_> = (0..1_000).map(request).collect();
     let mut sent = 0;
     while writer.lost() == 0 {
-        writer.batch(batch.clone(), Vec::new());
+        writer.batch(
+            batch.iter().map(RequestRecord::to_shared).collect(),
+            Vec::new(),
+        );
         sent += batch.len() as u64;
         assert!(sent < 100_000_000, "the disk is never too slow");
     }
@@ -288,7 +291,7 @@ fn what_a_peer_said_is_recorded_without_the_secrets_that_the_run_knows() {
     echoed.pod = Some("web-open-sesame".to_owned());
     echoed.emitted_by = Some("via=open-sesame".to_owned());
     echoed.detail = Some("open-sesame".to_owned());
-    writer.batch(vec![echoed], Vec::new());
+    writer.batch(vec![echoed.to_shared()], Vec::new());
     writer.finish(None, &run()).unwrap();
     let read = Recording::open(dir.path()).unwrap();
     let shown = format!("{:?}", read.requests);

@@ -21,6 +21,10 @@ mod peers;
 mod run;
 mod table;
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use options::Options;
 use run::{Case, Connections, Rate, Tool};
 

@@ -29,10 +29,8 @@ impl Tool {
         match self {
             Self::Ours | Self::Exact => {
                 let program = std::env::current_exe().unwrap().display().to_string();
-                let rate = match case.rate {
-                    Rate::PerSecond(rate) => rate,
-                    // More than any of them reaches; the cap of requests in flight decides.
-                    Rate::Maximum => 150_000,
+                let Rate::PerSecond(rate) = case.rate else {
+                    unreachable!("a schedule has a rate")
                 };
                 let precision = if self == Self::Exact {
                     "exact"

@@ -2,18 +2,17 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rollscope_records::{Lane, Outcome, Phase, RunOffset};
-use tokio::net::TcpStream;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::pool::OpenInPool;
-use super::socket::{Idle, Socket, idle_state};
+use super::socket::{Idle, Socket, Watched};
 use super::wire::{PeerEnd, Stream, Wire, WireEnd};
 use crate::context::Context;
 use crate::outcome::{Ending, connect_failure};
@@ -28,7 +27,7 @@ pub(crate) struct Connection {
     pub(crate) sender: http1::SendRequest<Full<Bytes>>,
     /// When its last response ended.
     pub(crate) last_response: Option<RunOffset>,
-    socket: Weak<TcpStream>,
+    socket: Watched,
     protocol: ProtocolTask,
     /// Counts it as open for the pool, if it belongs there.
     _open: Option<OpenInPool>,
@@ -62,10 +61,9 @@ impl Connection {
     /// Whether a request can be sent on this idle connection, as far as the kernel knows at this moment. If the peer
     /// has ended it, that is noted.
     pub(crate) fn is_usable(&self, now: RunOffset) -> bool {
-        let state = match self.socket.upgrade() {
-            Some(socket) => idle_state(&socket),
-            // The protocol's task met the end first, and noted it.
-            None => return false,
+        // Without a socket, the protocol's task met the end first, and noted it.
+        let Some(state) = self.socket.idle_state() else {
+            return false;
         };
         match state {
             Idle::Quiet => !self.sender.is_closed(),
@@ -82,7 +80,7 @@ impl Connection {
 /// A connected socket, with TLS on it if the target has that, before any HTTP.
 pub(crate) struct Transport {
     pub(crate) link: Rc<Link>,
-    pub(crate) socket: Weak<TcpStream>,
+    pub(crate) socket: Watched,
     pub(crate) stream: Stream,
 }
 
@@ -148,17 +146,18 @@ async fn transport_to(
     let socket = dial(context, address)
         .await
         .map_err(|e| connect_failure(&e))?;
-    link.established(context.clock.now(), socket.local_addr().ok());
+    link.established(context.clock.now(), socket.local_addr());
     slot.connected(&link);
-    let stream = secure(context, slot, &link, lane, &socket).await?;
+    let watched = socket.watched();
+    let stream = secure(context, slot, &link, lane, socket).await?;
     Ok(Transport {
         link,
-        socket: Rc::downgrade(&socket),
+        socket: watched,
         stream,
     })
 }
 
-async fn dial(context: &Context, address: SocketAddr) -> io::Result<Rc<TcpStream>> {
+async fn dial(context: &Context, address: SocketAddr) -> io::Result<Socket> {
     Socket::connect(context.dialer.dial(address)?).await
 }
 
@@ -168,13 +167,13 @@ async fn secure(
     slot: &mut Slot,
     link: &Link,
     lane: Lane,
-    socket: &Rc<TcpStream>,
+    socket: Socket,
 ) -> Result<Stream, Ending> {
     let Some(tls) = &context.tls else {
-        return Ok(Stream::Plain(Socket::new(Rc::clone(socket))));
+        return Ok(Stream::Plain(socket));
     };
     slot.enter(Phase::Tls);
-    match tls.handshake(Rc::clone(socket), lane).await {
+    match tls.handshake(socket, lane).await {
         Ok(stream) => {
             link.secured(context.clock.now());
             Ok(Stream::Tls(stream))

@@ -1,19 +1,18 @@
 //! The shared connections of the http2 lane.
 
 use std::cell::{Cell, RefCell};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
 use rollscope_records::{Lane, Outcome, Phase, RunClock, RunOffset};
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
 use super::connect::{ProtocolTask, transport};
-use super::socket::{Idle, idle_state};
+use super::socket::{Idle, Watched};
 use super::wire::Wire;
 use crate::context::Context;
 use crate::outcome::{Ending, deadline_passed};
@@ -26,7 +25,7 @@ use crate::recording::{Link, Slot};
 pub(crate) struct Shared {
     pub(crate) link: Rc<Link>,
     pub(crate) sender: http2::SendRequest<Full<Bytes>>,
-    socket: Weak<TcpStream>,
+    socket: Watched,
     in_flight: Cell<u32>,
     /// When the last request on it ended.
     last_response: Cell<Option<RunOffset>>,
@@ -83,7 +82,7 @@ impl Shared {
         if self.sender.is_closed() || self.is_over(now, keep) {
             return false;
         }
-        match self.socket.upgrade().map(|socket| idle_state(&socket)) {
+        match self.socket.idle_state() {
             Some(Idle::Quiet | Idle::Talking) => true,
             Some(Idle::Ended(end)) => {
                 self.link.found_ended(end, now);

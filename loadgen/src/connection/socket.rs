@@ -1,10 +1,11 @@
 //! Our own TCP sockets, and the question whether the peer is still there.
 
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -14,24 +15,42 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use super::wire::PeerEnd;
 
-/// A connected socket. It is shared, so that the pool can ask about it while the protocol owns its reads and writes.
+/// A connected socket. It is shared, so that the pool can ask about it while the protocol owns its reads and writes;
+/// both borrow it for a single call.
 #[derive(Debug)]
-pub(crate) struct Socket(Rc<TcpStream>);
+pub(crate) struct Socket(Rc<RefCell<TcpStream>>);
+
+/// A socket that somebody else reads from and writes to.
+#[derive(Debug)]
+pub(crate) struct Watched(Weak<RefCell<TcpStream>>);
+
+impl Watched {
+    /// What the kernel knows about it while no request is on it. `None` when its owner has let it go.
+    pub(crate) fn idle_state(&self) -> Option<Idle> {
+        self.0.upgrade().map(|socket| idle_state(&socket.borrow()))
+    }
+}
 
 impl Socket {
     /// Connects to `address`, without Nagle's delay.
-    pub(crate) async fn connect(address: SocketAddr) -> io::Result<Rc<TcpStream>> {
+    pub(crate) async fn connect(address: SocketAddr) -> io::Result<Self> {
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4(),
             SocketAddr::V6(_) => TcpSocket::new_v6(),
         }?;
         socket.set_nodelay(true)?;
-        Ok(Rc::new(socket.connect(address).await?))
+        let stream = socket.connect(address).await?;
+        Ok(Self(Rc::new(RefCell::new(stream))))
     }
 
-    /// The socket around a connected stream.
-    pub(crate) const fn new(stream: Rc<TcpStream>) -> Self {
-        Self(stream)
+    /// The same socket, to be asked about.
+    pub(crate) fn watched(&self) -> Watched {
+        Watched(Rc::downgrade(&self.0))
+    }
+
+    /// Our address, as long as there is one.
+    pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
+        self.0.borrow().local_addr().ok()
     }
 }
 
@@ -47,7 +66,7 @@ pub(crate) enum Idle {
 }
 
 /// Asks the kernel, without reading, whether the peer has ended an idle connection.
-pub(crate) fn idle_state(stream: &TcpStream) -> Idle {
+fn idle_state(stream: &TcpStream) -> Idle {
     let mut fds = [PollFd::new(stream, PollFlags::IN | PollFlags::RDHUP)];
     let asked = poll(&mut fds, Some(&Timespec::default()));
     let seen = fds[0].revents();
@@ -68,13 +87,7 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        loop {
-            ready!(self.0.poll_read_ready(cx))?;
-            match self.0.try_read_buf(buf) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                done => return Poll::Ready(done.map(|_| ())),
-            }
-        }
+        Pin::new(&mut *self.0.borrow_mut()).poll_read(cx, buf)
     }
 }
 
@@ -84,7 +97,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+        Pin::new(&mut *self.0.borrow_mut()).poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
@@ -92,13 +105,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.0.poll_write_ready(cx))?;
-            match self.0.try_write_vectored(bufs) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                done => return Poll::Ready(done),
-            }
-        }
+        Pin::new(&mut *self.0.borrow_mut()).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -110,7 +117,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(match shutdown(&self.0, Shutdown::Write) {
+        Poll::Ready(match shutdown(&*self.0.borrow(), Shutdown::Write) {
             // The peer was faster.
             Ok(()) | Err(Errno::NOTCONN) => Ok(()),
             Err(e) => Err(e.into()),

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rollscope_records::Lane;
@@ -12,7 +11,6 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -76,7 +74,7 @@ impl Tls {
     /// Shakes hands on a connected stream, for the protocol of `lane`.
     pub(super) async fn handshake(
         &self,
-        stream: Rc<TcpStream>,
+        socket: Socket,
         lane: Lane,
     ) -> io::Result<Box<TlsStream<Socket>>> {
         let connector = match lane {
@@ -85,9 +83,7 @@ impl Tls {
                 &self.http1
             }
         };
-        let stream = connector
-            .connect(self.server.clone(), Socket::new(stream))
-            .await?;
+        let stream = connector.connect(self.server.clone(), socket).await?;
         if lane == Lane::Http2 && stream.get_ref().1.alpn_protocol() != Some(HTTP_2) {
             return Err(io::Error::other(
                 "the server did not choose h2 (ALPN): it does not speak HTTP/2 here",

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rollscope_records::{
-    ClosedBy, ConnectionRecord, Lane, Outcome, Phase, RequestRecord, RunClock,
+    ClosedBy, ConnectionRecord, Lane, Outcome, Phase, RequestRecord, RunClock, Text,
 };
 use rollscope_scenarios::{Load, Rate, RequestSpec, TlsSpec};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -24,7 +24,8 @@ struct Sink {
 }
 
 impl RecordSink for Sink {
-    fn records(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>) {
+    fn records(&self, requests: Vec<RequestRecord<Text>>, connections: Vec<ConnectionRecord>) {
+        let requests = requests.iter().map(RequestRecord::to_record);
         self.requests.lock().unwrap().extend(requests);
         self.connections.lock().unwrap().extend(connections);
     }

@@ -96,7 +96,8 @@ impl Reader {
 
 fn hand_over(sink: &dyn RecordSink, records: &mut Vec<RequestRecord>) {
     if !records.is_empty() {
-        sink.records(std::mem::take(records), Vec::new());
+        let shared = records.drain(..).map(|r| r.to_shared()).collect();
+        sink.records(shared, Vec::new());
     }
 }
 

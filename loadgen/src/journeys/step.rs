@@ -16,6 +16,7 @@ use super::link::Link;
 use super::plan::StepPlan;
 use crate::outcome::{Ending, deadline_passed};
 use crate::protocol::{BodyReader, ResponseFacts};
+use crate::recording::Texts;
 
 /// A step, ready to be sent any number of times by any user.
 pub(super) struct Step {
@@ -143,11 +144,12 @@ impl Step {
             response.status(),
             response.headers(),
             self.pod_header.as_ref(),
+            &Texts::default(),
         );
         record.status = Some(facts.status);
         record.close_received = facts.close;
-        record.pod = facts.pod;
-        record.emitted_by = facts.emitted_by;
+        record.pod = facts.pod.as_deref().map(str::to_owned);
+        record.emitted_by = facts.emitted_by.as_deref().map(str::to_owned);
         let expected = self.expects(facts.status);
         let mut body = BodyReader::new(self.check.as_ref().filter(|_| expected));
         loop {

@@ -230,7 +230,7 @@ impl Life<'_> {
         let (stream, beat) = (self.stream, &self.beat);
         self.context.outbox.stream(StreamRecord {
             seq,
-            name: stream.request.name.clone(),
+            name: stream.request.name.to_string(),
             place,
             cadence_nanos: i64::try_from(stream.cadence.as_nanos()).unwrap_or(i64::MAX),
             messages: beat.messages,

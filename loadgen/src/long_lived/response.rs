@@ -16,7 +16,6 @@ use crate::connection::{Connection, connect};
 use crate::context::Context;
 use crate::outcome::{Ending, head_failure};
 use crate::plan::PreparedStream;
-use crate::protocol::ResponseFacts;
 use crate::recording::Slot;
 
 /// Opens the response and reads it to its end.
@@ -46,8 +45,7 @@ async fn open(
         let malformed = error.is_parse() && !error.is_incomplete_message();
         head_failure(&connection.link.facts.borrow(), malformed)
     })?;
-    let header = context.plan.pod_header.as_ref();
-    slot.head(ResponseFacts::new(&response, header));
+    slot.head(context.facts(&response));
     let wrong = |outcome| Ending {
         outcome,
         phase: Phase::Head,

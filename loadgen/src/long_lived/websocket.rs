@@ -21,7 +21,6 @@ use crate::connection::{Wire, transport};
 use crate::context::Context;
 use crate::outcome::{Ending, head_failure};
 use crate::plan::PreparedStream;
-use crate::protocol::ResponseFacts;
 use crate::recording::{Link, Slot};
 
 /// How long a peer has to answer our close frame.
@@ -73,15 +72,14 @@ async fn open(
     };
     let request = upgrade(context, stream).ok_or(failed(Outcome::Protocol, Phase::Send))?;
     let wire = Wire::new(made.stream, Rc::clone(&link), context.clock);
-    let header = context.plan.pod_header.as_ref();
     match client_async_with_config(request, wire, None).await {
         Ok((socket, response)) => {
-            slot.head(ResponseFacts::new(&response, header));
+            slot.head(context.facts(&response));
             slot.switched();
             Ok((link, socket))
         }
         Err(Error::Http(response)) => {
-            slot.head(ResponseFacts::new(&response, header));
+            slot.head(context.facts(&response));
             Err(failed(Outcome::Status, Phase::Head))
         }
         Err(error) => {

@@ -7,7 +7,6 @@ use hyper::body::Incoming;
 use rollscope_records::{Lane, Outcome, Phase};
 use tokio::time::{Instant, timeout_at};
 
-use super::ResponseFacts;
 use super::body::read;
 use crate::connection::{Connection, Shared, connect};
 use crate::context::Context;
@@ -24,7 +23,7 @@ pub(crate) async fn run_slot(context: Rc<Context>, mut slot: Slot, request: usiz
     let patience = request.patience();
     let exchange = async {
         match request.lane {
-            Lane::Http2 => on_shared(&context, &mut slot, request)
+            Lane::Http2 => Box::pin(on_shared(&context, &mut slot, request))
                 .await
                 .map(|outcome| (None, outcome)),
             _ => on_own(&context, &mut slot, request)
@@ -36,8 +35,7 @@ pub(crate) async fn run_slot(context: Rc<Context>, mut slot: Slot, request: usiz
         Ok(Ok((connection, outcome))) => {
             slot.answered(outcome);
             if let Some(connection) = connection {
-                let keep = release(&context, connection, request.lane);
-                let _ = timeout_at(begun + request.deadline, keep).await;
+                release(&context, connection, request, begun + request.deadline).await;
             }
         }
         Ok(Err(ending)) => slot.end(ending),
@@ -78,7 +76,7 @@ async fn on_own(
         // The peer closed it before a byte of the request was written: nothing was lost, and nothing is sent twice.
         pooled.link.found_closed();
     }
-    let mut fresh = connect(context, slot, request.lane).await?;
+    let mut fresh = Box::pin(connect(context, slot, request.lane)).await?;
     let outcome = send(context, slot, &mut fresh, request).await?;
     Ok((fresh, outcome))
 }
@@ -160,10 +158,7 @@ async fn finish(
     response: http::Response<Incoming>,
     request: &PreparedRequest,
 ) -> Result<Outcome, hyper::Error> {
-    slot.head(ResponseFacts::new(
-        &response,
-        context.plan.pod_header.as_ref(),
-    ));
+    slot.head(context.facts(&response));
     let expected = request.expects(response.status().as_u16());
     let check = request.check.as_ref().filter(|_| expected);
     let wrong = read(response.into_body(), check, |bytes| slot.came(bytes)).await?;
@@ -179,13 +174,23 @@ async fn finish(
 
 /// What becomes of a connection after a response: the `new` lane closes it, the `reused` lane keeps it if the server
 /// does.
-async fn release(context: &Context, mut connection: Connection, lane: Lane) {
-    if lane != Lane::Reused {
+async fn release(
+    context: &Context,
+    mut connection: Connection,
+    request: &PreparedRequest,
+    deadline: Instant,
+) {
+    if request.lane != Lane::Reused {
         return connection.close();
     }
     connection.last_response = Some(context.clock.now());
     // The protocol may still have to write the rest of a request that was answered early.
-    if connection.sender.ready().await.is_ok() {
+    let ready = connection.sender.is_ready()
+        || matches!(
+            timeout_at(deadline, connection.sender.ready()).await,
+            Ok(Ok(()))
+        );
+    if ready {
         context.pool.put(connection);
     }
 }

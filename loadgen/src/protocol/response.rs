@@ -1,7 +1,12 @@
 //! What a response's head says about who sent it.
 
+use std::borrow::Cow;
+
 use http::header::{CONNECTION, DATE, SERVER, VIA};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use rollscope_records::Text;
+
+use crate::recording::Texts;
 
 /// The longest header value that goes into a record, characters.
 const LONGEST_VALUE: usize = 256;
@@ -14,30 +19,27 @@ pub(crate) struct ResponseFacts {
     /// Whether it said `Connection: close`.
     pub(crate) close: bool,
     /// The pod, from the configured header.
-    pub(crate) pod: Option<String>,
+    pub(crate) pod: Option<Text>,
     /// Hints at who emitted it, `name=value` joined by `; `.
-    pub(crate) emitted_by: Option<String>,
+    pub(crate) emitted_by: Option<Text>,
     /// What its sender's clock said.
     pub(crate) date: Option<HeaderValue>,
 }
 
 impl ResponseFacts {
-    /// The facts of a response. `pod_header` names the pod.
-    pub(crate) fn new<B>(response: &http::Response<B>, pod_header: Option<&HeaderName>) -> Self {
-        Self::of(response.status(), response.headers(), pod_header)
-    }
-
-    /// The facts of a response with that status and those headers.
+    /// The facts of a response with that status and those headers. `pod_header` names the pod.
     pub(crate) fn of(
         status: StatusCode,
         headers: &HeaderMap,
         pod_header: Option<&HeaderName>,
+        texts: &Texts,
     ) -> Self {
+        let pod = pod_header.and_then(|name| headers.get(name));
         Self {
             status: status.as_u16(),
             close: says_close(headers),
-            pod: pod_header.and_then(|name| headers.get(name)).map(text),
-            emitted_by: emitted_by(headers),
+            pod: pod.map(|pod| texts.shared(&text(pod))),
+            emitted_by: texts.written(|hints| emitted_by(headers, hints)),
             date: headers.get(DATE).cloned(),
         }
     }
@@ -53,13 +55,15 @@ pub(crate) fn says_close(headers: &HeaderMap) -> bool {
         .any(|token| token.trim().eq_ignore_ascii_case("close"))
 }
 
-fn emitted_by(headers: &HeaderMap) -> Option<String> {
-    let hints: Vec<String> = headers
-        .iter()
-        .filter(|(name, _)| is_hint(name))
-        .map(|(name, value)| format!("{name}={}", text(value)))
-        .collect();
-    (!hints.is_empty()).then(|| hints.join("; "))
+fn emitted_by(headers: &HeaderMap, hints: &mut String) {
+    for (name, value) in headers.iter().filter(|(name, _)| is_hint(name)) {
+        if !hints.is_empty() {
+            hints.push_str("; ");
+        }
+        hints.push_str(name.as_str());
+        hints.push('=');
+        hints.push_str(&text(value));
+    }
 }
 
 fn is_hint(name: &HeaderName) -> bool {
@@ -69,9 +73,14 @@ fn is_hint(name: &HeaderName) -> bool {
         || name.as_str().starts_with("x-envoy-")
 }
 
-fn text(value: &HeaderValue) -> String {
-    let text = String::from_utf8_lossy(value.as_bytes());
-    text.chars().take(LONGEST_VALUE).collect()
+fn text(value: &HeaderValue) -> Cow<'_, str> {
+    match value.to_str() {
+        Ok(text) if text.len() <= LONGEST_VALUE => Cow::Borrowed(text),
+        _ => {
+            let text = String::from_utf8_lossy(value.as_bytes());
+            Cow::Owned(text.chars().take(LONGEST_VALUE).collect())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -103,8 +112,9 @@ mod tests {
             .header("set-cookie", "session=secret")
             .body(())
             .unwrap();
-        let pod = HeaderName::from_static("x-pod-name");
-        let facts = ResponseFacts::new(&response, Some(&pod));
+        let (pod, texts) = (HeaderName::from_static("x-pod-name"), Texts::default());
+        let (status, headers) = (response.status(), response.headers());
+        let facts = ResponseFacts::of(status, headers, Some(&pod), &texts);
         assert_eq!(facts.pod.as_deref(), Some("web-1"));
         assert_eq!(
             facts.emitted_by.as_deref(),

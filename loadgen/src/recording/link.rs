@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use rollscope_records::{ClosedBy, ConnectionRecord, RunClock, RunOffset};
+use rollscope_records::{ClosedBy, ConnectionRecord, RunClock, RunOffset, Text};
 
 use super::{Outbox, Tally};
 use crate::connection::{Goaway, PeerEnd, WireEnd, WireFacts};
@@ -15,6 +15,8 @@ pub(crate) type Written = Rc<Cell<Option<RunOffset>>>;
 /// them lets go, its record is written.
 pub(crate) struct Link {
     record: RefCell<ConnectionRecord>,
+    /// The address that was asked for, for the records of its requests.
+    peer: Option<Text>,
     /// What happens on its wire.
     pub(crate) facts: RefCell<WireFacts>,
     tls: bool,
@@ -60,6 +62,7 @@ impl Link {
         tally: Rc<Tally>,
     ) -> Self {
         Self {
+            peer: record.peer.as_deref().map(Text::from),
             record: RefCell::new(record),
             facts: RefCell::default(),
             tls,
@@ -75,6 +78,11 @@ impl Link {
     /// Its id, unique in the run.
     pub(crate) fn id(&self) -> u64 {
         self.record.borrow().id
+    }
+
+    /// The address that was asked for, as `ip:port`.
+    pub(crate) fn peer(&self) -> Option<Text> {
+        self.peer.clone()
     }
 
     /// Whether there is TLS on it.

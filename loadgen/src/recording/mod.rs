@@ -6,6 +6,7 @@ mod outbox;
 mod sink;
 mod slot;
 mod stats;
+mod texts;
 
 pub(crate) use dates::Dates;
 pub(crate) use link::{Link, Written};
@@ -14,3 +15,4 @@ pub use sink::RecordSink;
 pub(crate) use slot::Slot;
 pub(crate) use stats::{Counters, Tally, lateness};
 pub use stats::{LatencySnapshot, LoadStats};
+pub(crate) use texts::Texts;

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use rollscope_records::{ClockSample, ConnectionRecord, RequestRecord, StreamRecord};
+use rollscope_records::{ClockSample, ConnectionRecord, RequestRecord, StreamRecord, Text};
 
 use super::RecordSink;
 
@@ -13,7 +13,7 @@ const BATCH: usize = 512;
 /// Collects the records of one thread. What is in it when it is dropped is handed over.
 pub(crate) struct Outbox {
     sink: Arc<dyn RecordSink>,
-    requests: RefCell<Vec<RequestRecord>>,
+    requests: RefCell<Vec<RequestRecord<Text>>>,
     connections: RefCell<Vec<ConnectionRecord>>,
     /// The most that was handed over at once lately: how much room to make.
     room: Cell<usize>,
@@ -31,7 +31,7 @@ impl Outbox {
     }
 
     /// A slot that is over.
-    pub(crate) fn request(&self, record: RequestRecord) {
+    pub(crate) fn request(&self, record: RequestRecord<Text>) {
         let mut requests = self.requests.borrow_mut();
         if requests.capacity() == 0 {
             requests.reserve_exact(self.room.get().max(1));

@@ -1,14 +1,14 @@
 //! Where the records go.
 
 use rollscope_records::{
-    ClockSample, ConnectionRecord, RecordingWriter, RequestRecord, StreamRecord,
+    ClockSample, ConnectionRecord, RecordingWriter, RequestRecord, StreamRecord, Text,
 };
 
 /// Takes the generator's records. Called on the generator's threads, between two requests: it must not wait for
 /// anything, and counts what it cannot take.
 pub trait RecordSink: Send + Sync {
     /// Slots and connections that are over, each in the order in which they ended.
-    fn records(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>);
+    fn records(&self, requests: Vec<RequestRecord<Text>>, connections: Vec<ConnectionRecord>);
 
     /// A connection that was held open and is over. Not kept where a sink does not say otherwise.
     fn stream(&self, _record: StreamRecord) {}
@@ -23,7 +23,7 @@ pub trait RecordSink: Send + Sync {
 }
 
 impl RecordSink for RecordingWriter {
-    fn records(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>) {
+    fn records(&self, requests: Vec<RequestRecord<Text>>, connections: Vec<ConnectionRecord>) {
         self.batch(requests, connections);
     }
 

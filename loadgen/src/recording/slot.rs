@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rollscope_records::{Outcome, Phase, RequestRecord, RunOffset};
+use rollscope_records::{Outcome, Phase, RequestRecord, RunOffset, Text};
 
 use super::{Link, Written};
 use crate::connection::Connection;
@@ -15,7 +15,7 @@ use crate::protocol::ResponseFacts;
 /// when it is dropped before, one with the outcome `aborted`.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    record: Option<RequestRecord>,
+    record: Option<RequestRecord<Text>>,
     replayable: bool,
     link: Option<Rc<Link>>,
     stream: Option<Stream>,
@@ -38,7 +38,8 @@ impl Slot {
         request: &PreparedRequest,
         scheduled: RunOffset,
     ) -> Self {
-        let mut record = RequestRecord::scheduled(seq, request.lane, &request.name, scheduled);
+        let mut record =
+            RequestRecord::due(seq, request.lane, Text::clone(&request.name), scheduled);
         record.close_requested = request.close_requested;
         Self {
             record: Some(record),
@@ -66,7 +67,7 @@ impl Slot {
         now
     }
 
-    fn update(&mut self, change: impl FnOnce(&mut RequestRecord)) {
+    fn update(&mut self, change: impl FnOnce(&mut RequestRecord<Text>)) {
         if let Some(record) = &mut self.record {
             change(record);
         }
@@ -78,7 +79,7 @@ impl Slot {
     }
 
     /// Why it will fail, in words, where the outcome leaves that open.
-    pub(crate) fn because(&mut self, detail: impl Into<String>) {
+    pub(crate) fn because(&mut self, detail: impl Into<Text>) {
         self.update(|r| r.detail = Some(detail.into()));
     }
 
@@ -102,7 +103,7 @@ impl Slot {
         let connection = link.record();
         self.update(|r| {
             r.connection = Some(connection.id);
-            r.peer.clone_from(&connection.peer);
+            r.peer = link.peer();
             r.ordinal = Some(0);
             (r.reused, r.detail) = (false, None);
             (r.connection_age, r.idle, r.local_port) = (None, None, None);
@@ -130,7 +131,7 @@ impl Slot {
             r.ordinal = Some(connection.requests);
             r.reused = connection.requests > 0;
             r.local_port = connection.local_port;
-            r.peer.clone_from(&connection.peer);
+            r.peer = pooled.link.peer();
         });
     }
 
@@ -149,7 +150,7 @@ impl Slot {
             r.ordinal = Some(before);
             (r.reused, r.detail) = (before > 0, None);
             r.local_port = connection.local_port;
-            r.peer.clone_from(&connection.peer);
+            r.peer = link.peer();
             if before > 0 {
                 let since = |t: Option<RunOffset>| Some(r.dispatched?.nanos_since(t?));
                 // A connection that was made while this request waited for it has no age yet.
@@ -231,7 +232,7 @@ impl Slot {
     }
 
     /// Puts down what was written and read, and counts the request on its connection.
-    fn account(&mut self, record: &mut RequestRecord) {
+    fn account(&mut self, record: &mut RequestRecord<Text>) {
         let Some(link) = self.link.take() else {
             return;
         };
@@ -255,7 +256,7 @@ impl Slot {
     }
 
     /// Whether a client that re-sends in silence would have hidden it.
-    fn is_maskable(&self, record: &RequestRecord) -> bool {
+    fn is_maskable(&self, record: &RequestRecord<Text>) -> bool {
         let unanswered = record.bytes_received == 0 && record.status.is_none();
         match record.outcome {
             // The peer says that it has not looked at the request: any client may send it again, whatever its method.

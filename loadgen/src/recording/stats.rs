@@ -274,7 +274,7 @@ impl Tally {
     }
 
     /// A slot that was sent is over.
-    pub(crate) fn ended(&self, record: &RequestRecord) {
+    pub(crate) fn ended<T>(&self, record: &RequestRecord<T>) {
         let counter = match record.outcome {
             Outcome::Ok => &self.counters.ok,
             outcome if outcome.is_own_doing() => &self.counters.aborted,
@@ -291,7 +291,7 @@ impl Tally {
         }
     }
 
-    fn answered(&self, record: &RequestRecord) {
+    fn answered<T>(&self, record: &RequestRecord<T>) {
         let (Some(dispatched), Some(ended)) = (record.dispatched, record.ended) else {
             return;
         };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rollscope_loadgen::{Dialer, Direct, LoadConfig, LoadStats, RecordSink, RunningLoad};
 use rollscope_records::{
-    ConnectionRecord, GeneratorRecord, Lane, Outcome, RequestRecord, RunClock, StreamRecord,
+    ConnectionRecord, GeneratorRecord, Lane, Outcome, RequestRecord, RunClock, StreamRecord, Text,
 };
 use rollscope_scenarios::{Load, Rate, RequestSpec};
 
@@ -20,7 +20,8 @@ pub(crate) struct Sink {
 }
 
 impl RecordSink for Sink {
-    fn records(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>) {
+    fn records(&self, requests: Vec<RequestRecord<Text>>, connections: Vec<ConnectionRecord>) {
+        let requests = requests.iter().map(RequestRecord::to_record);
         self.requests.lock().unwrap().extend(requests);
         self.connections.lock().unwrap().extend(connections);
     }

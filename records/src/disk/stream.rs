@@ -49,11 +49,11 @@ impl<C: Stored> RowStream<C> {
     }
 
     /// Appends one batch. When this returns, the batch survives the end of this process.
-    pub(crate) fn append(&mut self, records: &[C::Record]) -> Result<(), WriteError> {
-        let Some(first) = records.iter().map(|r| C::place(C::view(r))).min() else {
+    pub(crate) fn append(&mut self, rows: &[C::Row<'_>]) -> Result<(), WriteError> {
+        let Some(first) = rows.iter().map(|row| C::place(*row)).min() else {
             return Ok(());
         };
-        let (_, batch) = encode::<C>(records)?;
+        let (_, batch) = encode::<C>(rows)?;
         self.write(&batch)?;
         self.firsts.push(first);
         Ok(())
@@ -85,9 +85,8 @@ impl<C: Stored> RowStream<C> {
 }
 
 /// The schema's message and the batch's, as they stand in a stream. No rows, no batch.
-fn encode<C: Stored>(records: &[C::Record]) -> PolarsResult<(Vec<u8>, Vec<u8>)> {
-    let rows: Vec<_> = records.iter().map(C::view).collect();
-    let frame = C::frame(&rows)?;
+fn encode<C: Stored>(rows: &[C::Row<'_>]) -> PolarsResult<(Vec<u8>, Vec<u8>)> {
+    let frame = C::frame(rows)?;
     let options = WriteOptions {
         compression: Some(Compression::LZ4),
     };

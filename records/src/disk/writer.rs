@@ -18,7 +18,7 @@ use crate::redact::REDACTED;
 use crate::table::Place;
 use crate::{
     ClockSample, ConnectionColumns, ConnectionRecord, GeneratorRecord, LogRecord, RequestColumns,
-    RequestRecord, RunRecord, StageRecord, StreamRecord, WatchRecord,
+    RequestRecord, RunRecord, StageRecord, StreamRecord, Text, WatchRecord,
 };
 
 /// Rows of a batch. A batch is also written when its first row is this old: [`FLUSH`].
@@ -31,7 +31,7 @@ const FLUSH: Duration = Duration::from_millis(250);
 const MOST_WAITING: usize = 1 << 16;
 
 enum Message {
-    Requests(Vec<RequestRecord>),
+    Requests(Vec<RequestRecord<Text>>),
     Connections(Vec<ConnectionRecord>),
     Stream(StreamRecord),
     Watch(Box<WatchRecord>),
@@ -125,7 +125,7 @@ impl RecordingWriter {
     /// Records a request.
     pub fn request(&self, record: RequestRecord) {
         self.shared.waiting.fetch_add(1, Relaxed);
-        self.send(Message::Requests(vec![record]));
+        self.send(Message::Requests(vec![record.to_shared()]));
     }
 
     /// Records a connection.
@@ -136,7 +136,7 @@ impl RecordingWriter {
 
     /// Records what a load hands over at once. Where too much of it waits for the disk already, it is lost, and counted
     /// in [`lost`](Self::lost): a load never waits, and memory has a bound.
-    pub fn batch(&self, requests: Vec<RequestRecord>, connections: Vec<ConnectionRecord>) {
+    pub fn batch(&self, requests: Vec<RequestRecord<Text>>, connections: Vec<ConnectionRecord>) {
         let rows = requests.len() + connections.len();
         if self.shared.waiting.fetch_add(rows, Relaxed) + rows > MOST_WAITING {
             self.shared.waiting.fetch_sub(rows, Relaxed);
@@ -254,16 +254,16 @@ impl Shared {
     }
 
     /// Takes the run's secrets out of a text.
-    fn redact(&self, text: &mut String) {
+    fn redact<T: AsRef<str> + From<String>>(&self, text: &mut T) {
         for secret in &self.secrets {
-            if text.contains(secret.as_str()) {
-                *text = text.replace(secret.as_str(), REDACTED);
+            if text.as_ref().contains(secret.as_str()) {
+                *text = text.as_ref().replace(secret.as_str(), REDACTED).into();
             }
         }
     }
 
     /// Takes them out of what a peer said.
-    fn redact_row(&self, texts: [&mut Option<String>; 3]) {
+    fn redact_row<const N: usize, T: AsRef<str> + From<String>>(&self, texts: [&mut Option<T>; N]) {
         if !self.secrets.is_empty() {
             texts.into_iter().flatten().for_each(|t| self.redact(t));
         }
@@ -317,7 +317,7 @@ impl Lines {
 struct Files {
     requests: RowStream<RequestColumns>,
     connections: RowStream<ConnectionColumns>,
-    request_batch: Vec<RequestRecord>,
+    request_batch: Vec<RequestRecord<Text>>,
     connection_batch: Vec<ConnectionRecord>,
     dir: PathBuf,
     /// Begun with the first record.
@@ -382,7 +382,7 @@ impl Files {
             Message::Connections(mut records) => {
                 shared.waiting.fetch_sub(records.len(), Relaxed);
                 for c in &mut records {
-                    shared.redact_row([&mut c.detail, &mut None, &mut None]);
+                    shared.redact_row([&mut c.detail]);
                 }
                 self.connection_batch.append(&mut records);
                 self.flush_full()
@@ -411,11 +411,13 @@ impl Files {
     fn flush_rows(&mut self) -> Result<(), WriteError> {
         let requests = std::mem::take(&mut self.request_batch);
         if !requests.is_empty() {
-            self.requests.append(&requests)?;
+            let rows: Vec<_> = requests.iter().map(RequestRecord::view).collect();
+            self.requests.append(&rows)?;
         }
         let connections = std::mem::take(&mut self.connection_batch);
         if !connections.is_empty() {
-            self.connections.append(&connections)?;
+            let rows: Vec<_> = connections.iter().map(ConnectionRecord::view).collect();
+            self.connections.append(&rows)?;
         }
         Ok(())
     }

@@ -136,6 +136,7 @@ fn hand_over(
     requests: Vec<RequestRecord>,
     connections: Vec<ConnectionRecord>,
 ) {
+    let requests: Vec<_> = requests.iter().map(RequestRecord::to_shared).collect();
     loop {
         let lost = writer.lost();
         writer.batch(requests.clone(), connections.clone());
