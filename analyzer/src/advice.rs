@@ -1,17 +1,16 @@
 //! Advice with numbers: each names the field that it is about, what it should be, why, and what it is now.
 
+use rollscope_records::budget::{
+    DEFAULT_GRACE, EXIT_MARGIN, GRACE_MARGIN, GraceBudget, longest_own_deadline, pre_stop_for,
+    whole_seconds, with_lag_margin,
+};
+
 use crate::analysis::{Advice, Budget, MsLength};
 use crate::context::Context;
 use crate::timeline::PodIx;
 use crate::words::{count, span};
 
 const SECOND: i64 = 1_000_000_000;
-
-/// Above the longest lag that was seen, ns.
-const LAG_MARGIN: i64 = SECOND / 2;
-
-/// Above what a shutdown needs, seconds.
-const GRACE_MARGIN: i64 = 5;
 
 const PRE_STOP: &str = "spec.template.spec.containers[].lifecycle.preStop.sleep.seconds";
 const GRACE: &str = "spec.template.spec.terminationGracePeriodSeconds";
@@ -75,7 +74,7 @@ pub(crate) fn pre_stop(cx: &Context<'_>) -> Advice {
     let now = hook.map_or_else(|| "none".to_owned(), |h| h.words.clone());
     let text = match Spread::of(lags(all, cx)) {
         Some(lag) => {
-            let needs = lag.nanos.saturating_add(LAG_MARGIN);
+            let needs = with_lag_margin(lag.nanos);
             let enough = hook.and_then(|h| h.sleep_seconds).map_or("", |s| {
                 match s >= whole_seconds(needs) {
                     true => " (enough)",
@@ -106,10 +105,6 @@ fn round_up(nanos: i64) -> i64 {
     nanos.saturating_add(tenth - 1) / tenth * tenth
 }
 
-fn whole_seconds(nanos: i64) -> i64 {
-    nanos.saturating_add(SECOND - 1) / SECOND
-}
-
 /// The budget of the grace as a sum, when what was seen does not fit with a margin.
 pub(crate) fn grace(cx: &Context<'_>) -> Option<Advice> {
     let pods: Vec<PodIx> = cx.timeline.terminating().map(|(ix, ..)| ix).collect();
@@ -119,28 +114,40 @@ pub(crate) fn grace(cx: &Context<'_>) -> Option<Advice> {
         .max()?;
     let lag = longest_lag(&pods, cx).map_or(0, |l| l.nanos);
     // What a preStop as advised would add.
-    let pre_stop = seconds_of_pre_stop(&pods, cx).max(whole_seconds(lag + LAG_MARGIN));
+    let pre_stop = seconds_of_pre_stop(&pods, cx).max(pre_stop_for(lag));
     let now = seconds_of_grace(&pods, cx)?;
-    let needs = pre_stop + whole_seconds(drain) + GRACE_MARGIN;
-    (needs > now).then(|| budget(pre_stop, drain, "longest drain", now))
+    (!sum(pre_stop, drain).fits(now)).then(|| budget(pre_stop, drain, "longest drain", now))
 }
 
 /// The grace that a drain of `nanos` needs.
 pub(crate) fn grace_for(pods: &[PodIx], nanos: i64, cx: &Context<'_>) -> Advice {
     let pre_stop = seconds_of_pre_stop(pods, cx);
-    let now = seconds_of_grace(pods, cx).unwrap_or(30);
+    let now = seconds_of_grace(pods, cx).unwrap_or(DEFAULT_GRACE);
     budget(pre_stop, nanos, "longest request seen so far", now)
 }
 
 fn budget(pre_stop: i64, drain: i64, what: &str, now: i64) -> Advice {
-    let needs = pre_stop + whole_seconds(drain) + GRACE_MARGIN;
-    let verdict = if needs > now { "does not fit" } else { "fits" };
+    let sum = sum(pre_stop, drain);
+    let needs = sum.needed_seconds();
+    let verdict = if sum.fits(now) {
+        "fits"
+    } else {
+        "does not fit"
+    };
     Advice {
         field: GRACE.to_owned(),
         text: format!(
             "terminationGracePeriodSeconds >= preStop {pre_stop} s + {what} {} + {GRACE_MARGIN} s = {needs} s; now: {now} s ({verdict})",
             span(drain)
         ),
+    }
+}
+
+/// A hook of `pre_stop` seconds and a drain of `drain` ns.
+fn sum(pre_stop: i64, drain: i64) -> GraceBudget {
+    GraceBudget {
+        pre_stop: pre_stop.saturating_mul(SECOND),
+        drain,
     }
 }
 
@@ -161,15 +168,14 @@ pub(crate) fn budget_of_run(cx: &Context<'_>) -> Option<Budget> {
     let pods: Vec<PodIx> = cx.timeline.terminating().map(|(ix, ..)| ix).collect();
     let grace = seconds_of_grace(&pods, cx)?;
     let drain = Spread::of(drains(&pods, cx))?;
-    let pre_stop = seconds_of_pre_stop(&pods, cx).saturating_mul(SECOND);
-    let needed = pre_stop + drain.nanos + GRACE_MARGIN * SECOND;
+    let sum = sum(seconds_of_pre_stop(&pods, cx), drain.nanos);
     Some(Budget {
-        pre_stop_ms: MsLength(pre_stop),
+        pre_stop_ms: MsLength(sum.pre_stop),
         longest_drain_ms: MsLength(drain.nanos),
         margin_ms: MsLength(GRACE_MARGIN * SECOND),
-        needed_ms: MsLength(needed),
+        needed_ms: MsLength(sum.needed()),
         grace_ms: MsLength(grace.saturating_mul(SECOND)),
-        fits: needed <= grace.saturating_mul(SECOND),
+        fits: sum.fits(grace),
         of: drain.of,
     })
 }
@@ -204,8 +210,8 @@ pub(crate) fn of_run(cx: &Context<'_>) -> Vec<Advice> {
         });
     }
     all.push(program(&format!(
-        "the process's own shutdown deadline <= {}: what the grace leaves it after preStop, less 2 s to cut what is left and to exit",
-        span((left_for_drain(&pods, cx) - 2 * SECOND).max(0))
+        "the process's own shutdown deadline <= {}: what the grace leaves it after preStop, less {EXIT_MARGIN} s to cut what is left and to exit",
+        span(longest_own_deadline(left_for_drain(&pods, cx)))
     )));
     all
 }
@@ -227,15 +233,15 @@ pub(crate) fn proxy_hook(pods: &[PodIx], cx: &Context<'_>) -> Advice {
         field: PRE_STOP.to_owned(),
         text: format!(
             "or give the proxy's container a preStop sleep longer than {words}, within the grace of {} s",
-            seconds_of_grace(pods, cx).unwrap_or(30)
+            seconds_of_grace(pods, cx).unwrap_or(DEFAULT_GRACE)
         ),
     }
 }
 
 /// What the grace leaves the drain after preStop, ns.
 pub(crate) fn left_for_drain(pods: &[PodIx], cx: &Context<'_>) -> i64 {
-    let grace = seconds_of_grace(pods, cx).unwrap_or(30);
-    (grace - seconds_of_pre_stop(pods, cx)).max(0) * SECOND
+    let grace = seconds_of_grace(pods, cx).unwrap_or(DEFAULT_GRACE);
+    rollscope_records::budget::left_for_drain(grace, seconds_of_pre_stop(pods, cx))
 }
 
 /// Something for the program itself.

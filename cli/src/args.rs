@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use rollscope_reports::Format;
+use rollscope_scenarios::RuleId;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -34,6 +36,9 @@ pub(crate) enum Command {
     /// Set two recordings side by side: comparison.html, and a Markdown table on stdout. Exits with 1 when the second
     /// one is worse: more failed requests, or it fails the gate that the first one passed; with 3 when it proves nothing.
     Compare(CompareArgs),
+    /// Check manifests, or a workload of a cluster, before any load: what will go wrong in a rollout, why, and the fix
+    /// as a patch. Exits with 1 when there is a finding at or over --fail-on, with 2 when the input cannot be read.
+    Preflight(PreflightArgs),
     /// Check scenario files, or print their schema for an editor.
     #[command(subcommand)]
     Scenario(ScenarioCommand),
@@ -157,6 +162,75 @@ pub(crate) struct ImportWatchArgs {
     /// The recording to make.
     #[arg(long, value_name = "RECORDING")]
     pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PreflightArgs {
+    /// Manifests (`-` for stdin), and workloads of a cluster such as deployment/checkout. Only reads are sent to it.
+    #[arg(required_unless_present = "schema", value_name = "FILE|WORKLOAD")]
+    pub(crate) inputs: Vec<String>,
+    /// The Dockerfile of the application's image.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dockerfile: Option<PathBuf>,
+    /// The application's package.json.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) package_json: Option<PathBuf>,
+    /// Take `preflight` and the endpoint lag from this scenario.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Accept the findings of these rules, separated by commas.
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    pub(crate) allow: Vec<RuleId>,
+    /// How long routing takes to follow a deletion.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) lag: Option<Duration>,
+    /// How long the program keeps serving after the stop signal.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) delay: Option<Duration>,
+    /// How long requests in flight take once the program stops accepting.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) drain: Option<Duration>,
+    /// How long a balancer keeps an idle connection to the program.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) balancer_idle: Option<Duration>,
+    /// The least severity that makes the exit code 1.
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value = "warning")]
+    pub(crate) fail_on: FailOn,
+    /// Print the report as JSON alone on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the report as SARIF 2.1.0 to this file, `-` for stdout.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+    /// The workload's namespace. Default: that of the context.
+    #[arg(long, short = 'n')]
+    pub(crate) namespace: Option<String>,
+    /// The kubeconfig's context. Default: the current one.
+    #[arg(long)]
+    pub(crate) context: Option<String>,
+    /// The kubeconfig. Default: as kubectl finds it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Print the JSON Schema of --json.
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+}
+
+/// The least severity that makes the exit code 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Only what cannot go well.
+    Error,
+    /// What loses requests too.
+    Warning,
+    /// Everything.
+    Note,
+}
+
+/// A duration as a scenario has it.
+fn duration(text: &str) -> Result<Duration, String> {
+    let over_zero = rollscope_scenarios::duration(text).filter(|d| !d.is_zero());
+    over_zero.ok_or_else(|| "expected a duration over 0 such as 500ms, 1m30s or 2h".to_owned())
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,5 +1,8 @@
-//! A client for a plain API URL.
+//! Clients for API servers: at a plain URL, or in a context of a kubeconfig.
 
+use std::path::Path;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use crate::{ApiServer, CollectorError};
@@ -24,11 +27,50 @@ pub fn connect(url: &str) -> Result<ApiServer, CollectorError> {
     if uri.host().unwrap_or_default().is_empty() {
         return Err(bad("it names no host".to_owned()));
     }
-    let mut config = Config::new(uri);
+    let config = Config::new(uri);
+    let client = client(config).map_err(|e| bad(e.to_string()))?;
+    Ok(ApiServer::new(client, url))
+}
+
+/// A client for a context of a kubeconfig, and that context's namespace. Without `file` the kubeconfig is found as
+/// kubectl finds it; without `context` it is the current one. Nothing is sent yet. Failed requests are not retried.
+///
+/// # Errors
+///
+/// [`CollectorError::Kubeconfig`] when there is no such file or context, or when it cannot be used. Must be called
+/// within a tokio runtime.
+pub async fn connect_context(
+    file: Option<&Path>,
+    context: Option<&str>,
+) -> Result<(ApiServer, String), CollectorError> {
+    let bad = |error: &dyn std::error::Error| CollectorError::Kubeconfig {
+        why: error.to_string(),
+    };
+    let kubeconfig = match file {
+        Some(file) => Kubeconfig::read_from(file),
+        None => Kubeconfig::read(),
+    };
+    let kubeconfig = kubeconfig.map_err(|e| bad(&e))?;
+    let name = context
+        .map(str::to_owned)
+        .or_else(|| kubeconfig.current_context.clone());
+    let options = KubeConfigOptions {
+        context: context.map(str::to_owned),
+        ..KubeConfigOptions::default()
+    };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let config = config.map_err(|e| bad(&e))?;
+    let namespace = config.default_namespace.clone();
+    let client = client(config).map_err(|e| bad(&e))?;
+    let name = name.unwrap_or_else(|| "the current context".to_owned());
+    Ok((ApiServer::new(client, name), namespace))
+}
+
+/// A client that sends each request once.
+fn client(mut config: Config) -> Result<Client, kube::Error> {
     config.default_retry = false;
     config.connect_timeout = Some(std::time::Duration::from_secs(5));
-    let client = Client::try_from(config).map_err(|e| bad(e.to_string()))?;
-    Ok(ApiServer::new(client, url))
+    Client::try_from(config)
 }
 
 #[cfg(test)]

@@ -15,6 +15,14 @@ pub enum CollectorError {
         /// What is wrong with it.
         why: String,
     },
+    /// The kubeconfig cannot be used.
+    #[error(
+        "the kubeconfig cannot be used: {why}; name the file with --kubeconfig or KUBECONFIG, and one of its contexts with --context"
+    )]
+    Kubeconfig {
+        /// What is wrong with it.
+        why: String,
+    },
     /// No answer from the API server.
     #[error(
         "{phase}: no answer from the API server at {server}: {failure}; check that it runs, that the address is right and that nothing between blocks it"

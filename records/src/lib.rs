@@ -3,6 +3,7 @@
 //! Collectors write down what they saw, whole, with the time they saw it. Everything clever is a pure function from a
 //! [`Recording`] to an analysis, so this crate has neither network nor decisions in it.
 
+pub mod budget;
 mod clock;
 mod disk;
 mod journeys;

@@ -7,7 +7,7 @@ use rollscope_records::Lane;
 
 use crate::keys::Shape;
 use crate::model::{
-    ExecCommand, Gate, Load, Rate, RequestSpec, Scenario, Stage, StageKind, Target,
+    ExecCommand, Gate, Load, PreflightSpec, Rate, RequestSpec, Scenario, Stage, StageKind, Target,
 };
 use crate::problem::{Place, Problem, ScenarioErrors};
 use crate::{units, words};
@@ -115,6 +115,7 @@ impl Scenario {
                 assertions_fail: false,
             },
             log_marks: BTreeMap::new(),
+            preflight: PreflightSpec::default(),
         })
     }
 }

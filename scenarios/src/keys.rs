@@ -77,6 +77,8 @@ pub(crate) enum Shape {
     Sections(&'static Table),
     /// A list of texts; the flag says whether it may be empty.
     Texts { may_be_empty: bool },
+    /// A list of these words.
+    Words(&'static [&'static str]),
     /// `{}` or nothing.
     Nothing,
     /// A command: text for the shell, or a list of program and arguments.
@@ -137,6 +139,7 @@ impl Shape {
             Self::Sections(_) => "a list with at least one entry".to_owned(),
             Self::Texts { may_be_empty: true } => "a list of texts".to_owned(),
             Self::Texts { may_be_empty: false } => "a list with at least one text".to_owned(),
+            Self::Words(words) => format!("a list of {}", one_of(words.iter().copied())),
             Self::Nothing => "`{}`".to_owned(),
             Self::Command => "a command, as text for the shell or as a list of program and arguments".to_owned(),
             Self::Statuses => "a list of statuses such as `[200, 3xx]`, from 100 to 599".to_owned(),

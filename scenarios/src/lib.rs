@@ -12,6 +12,7 @@ mod keys;
 mod model;
 mod problem;
 mod redacted;
+mod rule_id;
 mod schema;
 pub mod subjects;
 mod tables;
@@ -28,11 +29,13 @@ pub use file::parse;
 pub use flags::ScenarioFlags;
 pub use model::{
     Arrivals, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, Gate, HeaderSource,
-    JourneySpec, KubernetesTarget, Limits, Load, Pacing, PoolSpec, Rate, RateStep, RequestSpec,
-    ResolveOverride, SandboxTarget, Scenario, Stage, StageKind, StatusRange, StreamKind,
-    StreamSpec, Target, TlsSpec,
+    JourneySpec, KubernetesTarget, Limits, Load, Pacing, PoolSpec, PreflightSpec, Rate, RateStep,
+    RequestSpec, ResolveOverride, SandboxTarget, Scenario, Stage, StageKind, StatusRange,
+    StreamKind, StreamSpec, Target, TlsSpec,
 };
 pub use problem::{Place, Position, Problem, ScenarioErrors};
 pub use redacted::{redacted, redacted_path};
+pub use rule_id::{RuleId, UnknownRule};
 pub use schema::schema;
 pub use template::{Template, TemplatePart};
+pub use units::{duration, write_duration};

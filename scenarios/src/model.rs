@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rollscope_records::Lane;
 
+use crate::rule_id::RuleId;
 use crate::template::Template;
 use crate::units::{write_duration, write_rate};
 
@@ -25,6 +26,23 @@ pub struct Scenario {
     pub gate: Gate,
     /// Log marks: name -> regular expression.
     pub log_marks: BTreeMap<String, String>,
+    /// What the pre-flight check is told.
+    pub preflight: PreflightSpec,
+}
+
+/// What the pre-flight check is told that manifests do not say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PreflightSpec {
+    /// Rules whose findings are accepted.
+    pub allow: Vec<RuleId>,
+    /// How long routing takes to follow a deletion.
+    pub lag: Option<Duration>,
+    /// How long the program keeps serving after the stop signal.
+    pub delay: Option<Duration>,
+    /// How long requests in flight take once the program stops accepting.
+    pub drain: Option<Duration>,
+    /// How long a balancer keeps an idle connection to the program.
+    pub balancer_idle: Option<Duration>,
 }
 
 /// What the rollout runs on.

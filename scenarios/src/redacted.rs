@@ -7,9 +7,9 @@ use rollscope_records::redact::{self, REDACTED};
 use serde_json::{Map, Value, json};
 
 use crate::model::{
-    BodyCheck, BodySource, ExecCommand, HeaderSource, JourneySpec, Load, Pacing, PoolSpec, Rate,
-    RateStep, RequestSpec, ResolveOverride, Scenario, Stage, StageKind, StreamSpec, Target,
-    TlsSpec,
+    BodyCheck, BodySource, ExecCommand, HeaderSource, JourneySpec, Load, Pacing, PoolSpec,
+    PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride, Scenario, Stage, StageKind,
+    StreamSpec, Target, TlsSpec,
 };
 use crate::units::{write_duration, write_rate};
 
@@ -63,7 +63,7 @@ const SECRET_WORDS: &[&str] = &["key", "sig", "code", "pass", "sid", "pin", "otp
 /// The scenario in the shape of its file, for `run.json`. Values of headers other than a few harmless ones, tokens in
 /// paths and commands, and bodies are not in it.
 pub fn redacted(scenario: &Scenario) -> Value {
-    json!({
+    let mut value = json!({
         "name": scenario.name,
         "target": { scenario.target.as_str(): target(&scenario.target) },
         "load": load(&scenario.load),
@@ -73,7 +73,23 @@ pub fn redacted(scenario: &Scenario) -> Value {
             "assertions": if scenario.gate.assertions_fail { "fail" } else { "warn" },
         },
         "logs": { "marks": scenario.log_marks },
-    })
+    });
+    if scenario.preflight != PreflightSpec::default() {
+        value["preflight"] = Value::Object(preflight(&scenario.preflight));
+    }
+    value
+}
+
+fn preflight(preflight: &PreflightSpec) -> Map<String, Value> {
+    let written = |d: Option<Duration>| d.map(|d| json!(write_duration(d)));
+    let allow: Vec<&str> = preflight.allow.iter().map(|r| r.code()).collect();
+    present([
+        ("allow", (!allow.is_empty()).then(|| json!(allow))),
+        ("lag", written(preflight.lag)),
+        ("delay", written(preflight.delay)),
+        ("drain", written(preflight.drain)),
+        ("balancer_idle", written(preflight.balancer_idle)),
+    ])
 }
 
 fn load(load: &Load) -> Value {

@@ -92,6 +92,7 @@ fn shape(shape: &Shape) -> Value {
             "minItems": u8::from(!may_be_empty),
             "items": { "type": "string", "minLength": 1 },
         }),
+        Shape::Words(words) => json!({ "type": "array", "items": { "enum": words } }),
         Shape::Nothing => json!({ "type": ["object", "null"], "maxProperties": 0 }),
         Shape::Command => json!({
             "type": ["string", "array"],

@@ -1,6 +1,7 @@
 //! Every key of a scenario, once.
 
 use crate::keys::{Key, Planned, Shape, Table};
+use crate::rule_id::RuleId;
 
 /// Front ends that the design knows but this version does not.
 pub(crate) const PLANNED_FRONT_ENDS: &[&str] = &["nginx", "haproxy", "health_checked"];
@@ -64,6 +65,12 @@ pub(crate) const SCENARIO: Table = Table {
             Shape::Section(&LOGS),
             None,
             "What to look for in the logs of the containers.",
+        ),
+        optional(
+            "preflight",
+            Shape::Section(&PREFLIGHT),
+            None,
+            "What `rollscope preflight` is told that manifests do not say.",
         ),
     ],
     one_of: &[],
@@ -803,6 +810,45 @@ const LOGS: Table = Table {
     planned: &[],
 };
 
+const PREFLIGHT: Table = Table {
+    home: "preflight",
+    doc: "What `rollscope preflight` is told that manifests do not say.",
+    keys: &[
+        optional(
+            "allow",
+            Shape::Words(RuleId::CODES),
+            None,
+            "Rules whose findings are accepted.",
+        ),
+        optional(
+            "lag",
+            Shape::Deadline,
+            None,
+            "How long routing takes to follow a deletion; by default what `target.sandbox.endpoint_lag` says, or what is usual for the kind of balancer.",
+        ),
+        optional(
+            "delay",
+            Shape::Deadline,
+            None,
+            "How long the program keeps serving after the stop signal, where no environment variable says it.",
+        ),
+        optional(
+            "drain",
+            Shape::Deadline,
+            None,
+            "How long requests in flight take once the program stops accepting.",
+        ),
+        optional(
+            "balancer_idle",
+            Shape::Deadline,
+            None,
+            "How long a balancer keeps an idle connection to the program.",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
+};
+
 /// Every table, from the outermost.
 pub(crate) const TABLES: &[&Table] = &[
     &SCENARIO,
@@ -826,4 +872,5 @@ pub(crate) const TABLES: &[&Table] = &[
     &STAGE,
     &GATE,
     &LOGS,
+    &PREFLIGHT,
 ];

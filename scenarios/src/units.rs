@@ -20,7 +20,7 @@ const UNITS: &[(&str, u64)] = &[
 
 /// A duration as Go and Kubernetes write it (`500ms`, `1m30s`, `1.5h`). `None` for anything else, for a negative one,
 /// and for one over 168 hours.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
+pub fn duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut nanos: u128 = 0;
     while !rest.is_empty() {
@@ -59,8 +59,8 @@ fn scaled(number: &str, scale: u64) -> Option<u128> {
     Some(total)
 }
 
-/// A duration in its shortest form, which [`duration`] reads back.
-pub(crate) fn write_duration(duration: Duration) -> String {
+/// A duration in its shortest form, which [`duration()`] reads back.
+pub fn write_duration(duration: Duration) -> String {
     let mut nanos = duration.as_nanos();
     if nanos == 0 {
         return "0s".to_owned();

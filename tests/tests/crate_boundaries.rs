@@ -44,6 +44,7 @@ fn crates_depend_only_on_what_the_design_allows() {
         ("sandbox", &["records", "scenarios"]),
         ("analyzer", &["records"]),
         ("reports", &["analyzer", "records"]),
+        ("preflight", &["records", "scenarios"]),
     ];
     let dependencies = direct_dependencies();
     for (folder, may) in allowed {
@@ -72,6 +73,10 @@ fn only_the_edges_know_their_libraries() {
         ),
         ("goose", &["loadgen"]),
         ("reqwest", &["loadgen"]),
+        (
+            "serde-saphyr",
+            &["scenarios", "sandbox", "preflight", "tests"],
+        ),
         ("clap", &["cli", "tests"]),
         ("plotters", &["reports"]),
         ("quick-junit", &["reports"]),

@@ -1,5 +1,7 @@
 //! Terminations that were near their deadline, and budgets that do not fit.
 
+use rollscope_records::budget::GRACE_MARGIN;
+
 use crate::advice;
 use crate::analysis::{Advice, Finding};
 use crate::context::{Context, general};
@@ -95,7 +97,7 @@ pub(super) fn budget_does_not_fit(
         advice: vec![Advice {
             field: "spec.template.spec.terminationGracePeriodSeconds".to_owned(),
             text: format!(
-                "terminationGracePeriodSeconds >= preStop {hook} s + longest drain {} + 5 s; now: {grace} s",
+                "terminationGracePeriodSeconds >= preStop {hook} s + longest drain {} + {GRACE_MARGIN} s; now: {grace} s",
                 span(drain)
             ),
         }],

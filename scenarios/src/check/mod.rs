@@ -5,6 +5,7 @@ mod field;
 mod gate;
 mod journey;
 mod load;
+mod preflight;
 mod rate;
 mod request;
 mod scenario;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::field::Field;
 use super::section::Section;
-use super::{Checker, gate, load, stages, target};
+use super::{Checker, gate, load, preflight, stages, target};
 use crate::model::{Scenario, Target};
 use crate::tables::SCENARIO;
 use crate::tree::{Node, Value};
@@ -48,6 +48,7 @@ pub(crate) fn scenario(root: &Node, checker: &mut Checker<'_>) -> Option<Scenari
     let stages = stages::stages(&top, kind, checker);
     let gate = gate::gate(&top, checker);
     let log_marks = gate::log_marks(&top, checker);
+    let preflight = preflight::preflight(&top, checker);
     Some(Scenario {
         name: name?,
         target: target?,
@@ -55,6 +56,7 @@ pub(crate) fn scenario(root: &Node, checker: &mut Checker<'_>) -> Option<Scenari
         stages: stages?,
         gate: gate?,
         log_marks: log_marks?,
+        preflight: preflight?,
     })
 }
 

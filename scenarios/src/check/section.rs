@@ -188,7 +188,8 @@ impl<'a> Section<'a> {
         let shape = &self.spec(key).shape;
         match &field.node.value {
             Value::List(items)
-                if !items.is_empty() || matches!(shape, Shape::Texts { may_be_empty: true }) =>
+                if !items.is_empty()
+                    || matches!(shape, Shape::Texts { may_be_empty: true } | Shape::Words(_)) =>
             {
                 Some(items_of(&field, items))
             }
