@@ -51,16 +51,13 @@ pub(crate) fn forwarding(name: &str, script: &str) -> Forwarding {
 }
 
 /// A command line that does what the script does and gets the signal: the program itself where the script is only
-/// that, else a shell that becomes the program in the end.
-pub(crate) fn mended(shell: &str, script: &str) -> Vec<String> {
+/// that, else a shell that becomes the program in the end. `instead` is run in the place of the program.
+pub(crate) fn mended(shell: &str, script: &str, instead: Option<&[String]>) -> Vec<String> {
     let commands = commands(script);
     let compound = commands.iter().any(|c| starts_compound(c.text));
-    let server = commands.iter().rposition(|c| {
-        !c.piped
-            && !split(c.text)
-                .first()
-                .is_none_or(|w| TRIVIAL.contains(&w.as_str()))
-    });
+    let server = commands
+        .iter()
+        .rposition(|c| !c.piped && !is_trivial(c.text));
     let Some(server) = server.filter(|_| !compound) else {
         let script = format!(
             "trap 'kill -TERM -1; wait' TERM; {{ {}\n}} & wait",
@@ -75,9 +72,10 @@ pub(crate) fn mended(shell: &str, script: &str) -> Vec<String> {
         .unwrap_or(command.text)
         .trim();
     let assigned = split(program).first().is_some_and(|w| is_assignment(w));
-    let program = match assigned {
-        true => format!("env {program}"),
-        false => program.to_owned(),
+    let program = match (instead, assigned) {
+        (Some(words), _) => joined(words),
+        (None, true) => format!("env {program}"),
+        (None, false) => program.to_owned(),
     };
     if command.before.trim().is_empty() && is_plain(&program) {
         return split(&program);
@@ -90,14 +88,28 @@ pub(crate) fn mended(shell: &str, script: &str) -> Vec<String> {
     ]
 }
 
+/// Words as a shell would be given them.
+fn joined(words: &[String]) -> String {
+    let quoted =
+        words.iter().map(
+            |w| match is_plain(w) && !w.contains([' ', '"', '\'']) && !w.is_empty() {
+                true => w.clone(),
+                false => format!("'{}'", w.replace('\'', r"'\''")),
+            },
+        );
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+fn is_trivial(text: &str) -> bool {
+    split(text)
+        .first()
+        .is_none_or(|w| TRIVIAL.contains(&w.as_str()))
+}
+
 /// The program that a script comes to in the end, as words.
 pub(crate) fn program(script: &str) -> Vec<String> {
     let commands = commands(script);
-    let last = commands.iter().rev().find(|c| {
-        !split(c.text)
-            .first()
-            .is_none_or(|w| TRIVIAL.contains(&w.as_str()))
-    });
+    let last = commands.iter().rev().find(|c| !is_trivial(c.text));
     let mut words = last.map(|c| split(c.text)).unwrap_or_default();
     while words
         .first()
@@ -296,13 +308,13 @@ mod tests {
             ("node x.js 2>&1", vec!["sh", "-c", "exec node x.js 2>&1"]),
             ("node x.js & wait", vec!["node", "x.js"]),
         ] {
-            let mended = mended("sh", script);
+            let mended = mended("sh", script, None);
             assert_eq!(mended, expected, "{script}");
             if mended[0] == "sh" {
                 assert_ne!(forwarding("sh", &mended[2]), Forwarding::None, "{script}");
             }
         }
-        let looped = mended("sh", "while true; do node x.js; done");
+        let looped = mended("sh", "while true; do node x.js; done", None);
         assert_eq!(forwarding("sh", &looped[2]), Forwarding::Trap);
     }
 

@@ -29,7 +29,12 @@ fn of_container<'a>(container: &Container<'a>, cx: &Context<'a>) -> Option<Findi
                 container.name,
                 shown(&script),
             );
-            let mended = shell::mended(&shell, &script);
+            // A shell that becomes npm would only be the next rule's finding.
+            let behind = match pid1(&shell::program(&script)) {
+                Pid1::PackageManager { script, .. } => Some(managed(container, &script, cx).0),
+                _ => None,
+            };
+            let mended = shell::mended(&shell, &script, behind.as_deref());
             let fix = set_command(
                 &line,
                 &mended,
@@ -69,7 +74,7 @@ pub(super) fn managed<'a>(
     let text = package.and_then(|p| p.script(script)).map(|(text, _)| text);
     match text {
         Some(text) => {
-            let words = shell::mended("sh", text);
+            let words = shell::mended("sh", text, None);
             let program = match pid1(&words) {
                 Pid1::Program(program) => command::production(&program),
                 _ => words,
@@ -80,7 +85,7 @@ pub(super) fn managed<'a>(
                     let kept = if command::development(&shell::split(text)).is_some() {
                         program
                     } else {
-                        shell::mended("sh", text)
+                        shell::mended("sh", text, None)
                     };
                     (
                         kept,
