@@ -1,9 +1,16 @@
-//! The part of JSON Schema (draft 2020-12) that our schemas use, and stricter in one point: a field that the schema does
+//! The part of JSON Schema (draft 2020-12) that our schemas and that of SARIF use, and stricter in one point: a field that the schema does
 //! not name is an error, so that a new field is not forgotten in the schema.
 
 use serde_json::{Map, Value};
 
-const KEYWORDS: [&str; 18] = [
+const KEYWORDS: [&str; 24] = [
+    // Nothing to check here, but for `format` and `pattern`, which are left to other tests.
+    "default",
+    "definitions",
+    "format",
+    "pattern",
+    "oneOf",
+    "uniqueItems",
     "$schema",
     "$id",
     "$defs",
@@ -54,7 +61,8 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
         check(root, definition, value, at, found);
     }
     check_value(schema, value, at, found);
-    if let Some(any) = schema.get("anyOf").and_then(Value::as_array) {
+    let alternatives = schema.get("anyOf").or(schema.get("oneOf"));
+    if let Some(any) = alternatives.and_then(Value::as_array) {
         let tried = any.iter().map(|one| {
             let mut found = Vec::new();
             check(root, one, value, at, &mut found);
@@ -125,6 +133,13 @@ fn check_items(
     let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
     if (items.len() as u64) < least {
         found.push(format!("{at}: fewer than {least} items"));
+    }
+    if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
+        for (n, item) in items.iter().enumerate() {
+            if items[..n].contains(item) {
+                found.push(format!("{at}[{n}]: is there twice"));
+            }
+        }
     }
     for (n, item) in items.iter().enumerate() {
         if let Some(of) = first.get(n).or(schema.get("items")) {

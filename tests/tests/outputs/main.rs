@@ -4,6 +4,7 @@
 mod agreement;
 mod command;
 mod pipelines;
+mod preflight;
 mod schema;
 
 /// The program under test.
