@@ -6,6 +6,7 @@ use rollscope_records::{GeneratorRecord, Interval, RunOffset};
 use serde::{Serialize, Serializer};
 
 use crate::journeys::Journeys;
+use crate::signal::SignalReport;
 
 /// Version of `report.json`.
 pub const SCHEMA: &str = "rollscope/report/v1";
@@ -77,6 +78,8 @@ pub struct Analysis {
     pub streams: Vec<StreamReport>,
     /// The users' journeys; `None` where the load has none.
     pub journeys: Option<Journeys>,
+    /// What one program did with its stop signal; `None` where the run is of another kind.
+    pub signal: Option<SignalReport>,
     /// What was not seen.
     pub gaps: Vec<GapReport>,
     /// The stages as intervals.

@@ -19,7 +19,8 @@ use crate::timeline::{LogBook, PodIx, Timeline, settle, stage_reports, timeline}
 use crate::traffic::{Failure, How, Kind, Traffic, sharpen};
 use crate::verdict::{Grounds, verdict};
 use crate::{
-    advice, assertions, counts, failures, findings, journeys, kube_time, latency, notes, tame,
+    advice, assertions, counts, failures, findings, journeys, kube_time, latency, notes, signal,
+    tame,
 };
 
 /// Analyses a recording. The same recording gives the same analysis, byte for byte.
@@ -100,6 +101,7 @@ fn assembled(
             ..g
         }),
         journeys: journeys::journeys(recording),
+        signal: signal::signal(recording, cx),
         notes: notes::notes(recording, cx),
         requests: counts,
         streams: stream_reports(&recording.streams),

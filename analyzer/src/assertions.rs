@@ -129,6 +129,8 @@ fn readiness_first(ix: PodIx, cx: &Context<'_>) -> Answer {
     let end = pod.end_at();
     let closed = drain.listener_closed.or(end.map(|e| e.lo));
     match (not_ready, closed) {
+        // Such a probe fails because the listener is closed: it says nothing about which came first.
+        _ if pod.readiness_probe.is_some_and(|p| p.connects) => Answer::Unseen,
         (Some(r), Some(c)) if r <= c => Answer::Held,
         (Some(_), None) => Answer::Held,
         (_, Some(_)) if drain.listener_closed.is_some() => {

@@ -28,6 +28,7 @@ mod notes;
 mod ordered;
 #[cfg(test)]
 mod properties;
+mod signal;
 mod signatures;
 mod tame;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use analysis::{
 };
 pub use analyze::analyze;
 pub use journeys::{JourneyStepReport, Journeys, StepCounts};
+pub use signal::{IdleConnections, InFlight, NewConnections, SignalReport, SignalledProcess};
 
 /// The names of the causes that an analysis can find, `several`, `indeterminate` and `unknown` apart.
 pub fn signature_names() -> impl Iterator<Item = &'static str> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rollscope_analyzer::VerdictOutcome;
+use rollscope_analyzer::{Analysis, VerdictOutcome};
 use rollscope_records::Recording;
 
 use crate::args::{AnalyzeArgs, OutputArgs};
@@ -28,11 +28,31 @@ pub(crate) fn verdict(
     if terminal::on_github() {
         terminal::github(&rollscope_reports::github_annotations(&analysis));
     }
-    Ok(match analysis.verdict.outcome {
+    Ok(exit(analysis.verdict.outcome))
+}
+
+/// The same without a word on the terminal, for one run of several.
+pub(crate) fn quiet(
+    recording: &Recording,
+    out: &Path,
+    output: &OutputArgs,
+) -> Result<(Analysis, Exit), Failure> {
+    let analysis = rollscope_analyzer::analyze(recording);
+    rollscope_reports::write_reports(out, &output.format, &analysis, recording)
+        .map_err(Failure::environment)?;
+    if terminal::on_github() {
+        terminal::github(&rollscope_reports::github_annotations(&analysis));
+    }
+    let exit = exit(analysis.verdict.outcome);
+    Ok((analysis, exit))
+}
+
+const fn exit(outcome: VerdictOutcome) -> Exit {
+    match outcome {
         VerdictOutcome::Passed => Exit::Passed,
         VerdictOutcome::GateFailed => Exit::GateFailed,
         VerdictOutcome::Invalid => Exit::Invalid,
         VerdictOutcome::Interrupted => Exit::Interrupted,
         VerdictOutcome::EnvironmentFailed => Exit::Environment,
-    })
+    }
 }

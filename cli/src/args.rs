@@ -25,6 +25,11 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a scenario: load, rollout, recording, timeline, verdict.
     Run(RunArgs),
+    /// Put one program to the test: start it as a container would, load it, send it the stop signal, report what it did.
+    ///
+    /// The program is PID 1 of a PID namespace of its own, with PORT in its environment. Exits with 1 when a request
+    /// failed, or when the program did not end by itself with code 0 within the grace.
+    Signal(Box<SignalArgs>),
     /// Make the reports again from a recording alone.
     Analyze(AnalyzeArgs),
     /// Write a recording's reports in other formats. Exits with 0 once they are written, whatever the verdict.
@@ -45,6 +50,15 @@ pub(crate) enum Command {
     /// A small server with one defined shutdown behaviour (the sandbox starts it).
     #[command(hide = true)]
     Subject,
+    /// A container of an engine, as a process that is signalled like any other (`signal --docker` starts it).
+    #[command(hide = true)]
+    DockerPod(DockerPodArgs),
+    /// Removes that container when its owner is gone.
+    #[command(hide = true)]
+    DockerGuard {
+        /// The container.
+        name: String,
+    },
     /// The journeys of a load, in a process of their own (the load generator starts it).
     #[command(hide = true)]
     Journeys,
@@ -91,6 +105,120 @@ pub(crate) struct RunArgs {
     pub(crate) settle: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignalArgs {
+    /// The command and its arguments, after `--`. With --manifest or --docker, instead of the container's own.
+    #[arg(last = true, required_unless_present_any = ["manifest", "docker"], value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    /// A manifest with a Deployment: command, environment, probes, grace and preStop are its own, one replica is run.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) manifest: Option<PathBuf>,
+    /// Run this image in Docker instead of a local process.
+    #[arg(long, value_name = "IMAGE", conflicts_with = "manifest")]
+    pub(crate) docker: Option<String>,
+    /// PORT in the program's environment, and where it is loaded. Default: 3000, or a free one where that is taken.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// A variable of the program's environment, beside this shell's own (in Docker: beside the image's).
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+    /// When it is ready: `port` (it accepts connections), a path that answers 2xx, or `log:REGEX`. Default: port.
+    #[arg(long, value_name = "HOW")]
+    pub(crate) ready: Option<String>,
+    /// How long that may take. Default: 60s
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) ready_within: Option<String>,
+    /// The stop signal. Default: TERM
+    #[arg(long, value_name = "SIGNAL")]
+    pub(crate) signal: Option<String>,
+    /// From the deletion to SIGKILL, the preStop sleep included. Default: 30s
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) grace: Option<String>,
+    /// Sleep from the deletion to the signal, as a preStop hook does. Default: none
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) pre_stop: Option<String>,
+    /// New connections are made for so long after the deletion, as routing takes to hear of it. Default: 1s
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) endpoint_lag: Option<String>,
+    /// The path that is asked for. Default: /
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    /// A path whose answer takes long (a slow query, a download): one request in five asks for it.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) slow_path: Option<String>,
+    /// Requests per second. Default: 50/s
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<String>,
+    /// Deadline of each request. Default: 30s
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) deadline: Option<String>,
+    /// Load before the deletion. Default: 2s
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) warmup: Option<String>,
+    /// Load after the program's end. Default: 500ms
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) settle: Option<String>,
+    /// The response header that names the pod.
+    #[arg(long, value_name = "HEADER")]
+    pub(crate) pod_header: Option<String>,
+    /// Failed requests that are still a pass.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) max_failed: u64,
+    /// Whether a failed shutdown assertion fails the gate.
+    #[arg(long, value_enum, default_value_t = Assertions::Fail)]
+    pub(crate) assertions: Assertions,
+    /// Run N times, the signal at another moment each time: under a steady load, before the first request, between
+    /// requests, twice, in mid-body (with --slow-path). The exit code is the worst.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) repeat: u16,
+    /// Folder for the recording and the reports; new or empty. Default: rollscope-runs/<name>-<time>
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Folder where the sandbox writes down what it really did, apart from the recording.
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) truth: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// `NAME=VALUE`.
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+/// What a failed shutdown assertion does to the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Assertions {
+    /// It fails the gate.
+    Fail,
+    /// It is told, the gate does not ask.
+    Warn,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DockerPodArgs {
+    /// The image.
+    pub(crate) image: String,
+    /// The container's name.
+    #[arg(long)]
+    pub(crate) name: String,
+    /// The signal that the container is stopped with; the image's own when left out.
+    #[arg(long)]
+    pub(crate) signal: Option<String>,
+    /// Names of variables that the container gets from this process's environment.
+    #[arg(long)]
+    pub(crate) env: Vec<String>,
+    /// Seconds from it to SIGKILL.
+    #[arg(long)]
+    pub(crate) time: u64,
+    /// Arguments of the container.
+    #[arg(last = true)]
+    pub(crate) command: Vec<String>,
 }
 
 /// What to write, and where to say it.

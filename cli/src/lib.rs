@@ -10,6 +10,7 @@ mod preflight;
 mod report;
 mod run;
 mod scenario;
+mod signal;
 mod terminal;
 
 use std::process::ExitCode;
@@ -47,6 +48,9 @@ fn pod_process() -> Option<ExitCode> {
 fn dispatch(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(args) => run::run(&args).map(ExitCode::from),
+        Command::Signal(args) => signal::signal(&args).map(ExitCode::from),
+        Command::DockerPod(args) => signal::docker_pod(&args),
+        Command::DockerGuard { name } => Ok(signal::docker_guard(&name)),
         Command::Analyze(args) => analyze::analyze(&args).map(ExitCode::from),
         Command::Report(args) => report::report(&args).map(ExitCode::from),
         Command::ImportWatch(args) => import::import_watch(&args).map(ExitCode::from),

@@ -303,6 +303,6 @@ async fn cancelled(cancel: &mut watch::Receiver<bool>) {
 fn planned(stage: &Stage) -> Duration {
     match stage.kind {
         StageKind::Warmup(length) | StageKind::Settle(length) => length,
-        StageKind::Restart | StageKind::Exec(_) => stage.complete_within,
+        StageKind::Restart | StageKind::Exec(_) | StageKind::Signal => stage.complete_within,
     }
 }

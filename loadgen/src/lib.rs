@@ -34,7 +34,7 @@ mod running;
 mod share;
 mod target;
 
-pub use connection::{Dialer, Direct};
+pub use connection::{Dialer, Direct, NoRoute};
 pub use error::LoadError;
 pub use journeys::journeys_main;
 pub use pacing::{ConstantRate, Schedule};

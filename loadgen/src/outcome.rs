@@ -7,7 +7,7 @@ use h2::Reason;
 use rollscope_records::{Outcome, Phase};
 use rustix::io::Errno;
 
-use crate::connection::{PeerEnd, WireFacts};
+use crate::connection::{NoRoute, PeerEnd, WireFacts};
 
 /// How and where a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,13 @@ pub(crate) struct Ending {
 /// their kind.
 pub(crate) fn connect_failure(error: &io::Error) -> Ending {
     use io::ErrorKind as Kind;
+    if error.get_ref().is_some_and(|e| e.is::<NoRoute>()) {
+        return Ending {
+            outcome: Outcome::Unrouted,
+            phase: Phase::Connect,
+            errno: None,
+        };
+    }
     let outcome = match error.kind() {
         Kind::ConnectionRefused => Outcome::ConnectRefused,
         Kind::ConnectionReset | Kind::ConnectionAborted => Outcome::ConnectReset,
@@ -199,6 +206,14 @@ mod tests {
     fn a_dialer_without_an_endpoint_refuses_like_the_kernel() {
         let failed = connect_failure(&io::ErrorKind::ConnectionRefused.into());
         assert_eq!(failed, connect_failure(&os(Errno::CONNREFUSED)));
+    }
+
+    #[test]
+    fn a_withdrawn_route_is_no_failure() {
+        let ending = connect_failure(&NoRoute.into());
+        assert_eq!(ending.outcome, Outcome::Unrouted);
+        assert!(!ending.outcome.is_failure());
+        assert_eq!(ending.errno, None);
     }
 
     fn facts(sent: u64, written: bool, end: Option<(PeerEnd, bool)>) -> WireFacts {

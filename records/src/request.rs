@@ -121,11 +121,14 @@ pub enum Outcome {
     EndedEarly,
     /// A WebSocket close frame whose code tells of a failure (another one than 1000, 1001 and 1012).
     CloseCode,
+    /// Not sent: the front end had withdrawn the route to the only instance, and a new connection would have gone to
+    /// another one (`rollscope signal`).
+    Unrouted,
 }
 
 impl Outcome {
     /// Every outcome, in the order of the definition.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Ok,
         Self::Status,
         Self::Dropped,
@@ -152,6 +155,7 @@ impl Outcome {
         Self::GaveUp,
         Self::EndedEarly,
         Self::CloseCode,
+        Self::Unrouted,
     ];
 
     /// The outcome's name in recordings and reports.
@@ -183,6 +187,7 @@ impl Outcome {
             Self::GaveUp => "gave_up",
             Self::EndedEarly => "ended_early",
             Self::CloseCode => "close_code",
+            Self::Unrouted => "unrouted",
         }
     }
 
@@ -197,9 +202,15 @@ impl Outcome {
         !matches!(self, Self::Ok | Self::Dropped) && !self.is_own_doing()
     }
 
-    /// Whether it was sent and left unfinished by our own doing: the tool was interrupted, or the scenario says so.
+    /// Whether it was begun and left unfinished by our own doing: the tool was interrupted, the scenario says so, or the
+    /// route to the only instance had been withdrawn.
     pub const fn is_own_doing(self) -> bool {
-        matches!(self, Self::Aborted | Self::GaveUp)
+        matches!(self, Self::Aborted | Self::GaveUp | Self::Unrouted)
+    }
+
+    /// Whether it was answered, as far as the client waited for that.
+    pub const fn is_answered(self) -> bool {
+        !self.is_failure() && !matches!(self, Self::Unrouted)
     }
 
     /// Whether it failed while the connection was being made.

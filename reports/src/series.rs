@@ -51,7 +51,9 @@ impl Kind {
         match outcome {
             Outcome::Ok => Self::Ok,
             Outcome::Status | Outcome::BodyMismatch => Self::Status,
-            Outcome::Dropped | Outcome::Aborted | Outcome::GaveUp => Self::NotSent,
+            Outcome::Dropped | Outcome::Aborted | Outcome::GaveUp | Outcome::Unrouted => {
+                Self::NotSent
+            }
             Outcome::DeadlineExceeded | Outcome::Protocol | Outcome::CloseCode => Self::Other,
             o if o.is_truncated() => Self::Truncated,
             o if o.is_connect_failure() => Self::Connect,

@@ -12,6 +12,7 @@ mod store;
 mod timestamp;
 mod truth;
 
-pub use sandbox::{Sandbox, SandboxConfig, SandboxError};
+pub use kubelet::PortClaim;
+pub use sandbox::{GivenWorkload, Sandbox, SandboxConfig, SandboxError};
 pub use store::{Change, ChangeType, Gone, Kind, Store, StoreError, Watch};
 pub use truth::TruthLog;

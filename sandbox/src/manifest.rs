@@ -3,12 +3,15 @@
 mod check;
 pub(crate) mod defaults;
 mod documents;
+mod single;
 mod strict;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+
+pub use single::{Readiness, Single};
 
 /// One thing that is wrong in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -34,6 +34,21 @@ pub struct SandboxConfig {
     pub api_port: u16,
     /// Where the sandbox writes down what it did; by default nowhere.
     pub truth: TruthLog,
+    /// What to run instead of the target's manifest file.
+    pub given: Option<GivenWorkload>,
+}
+
+/// A workload that is no manifest file's: it is there to be put to the test once.
+#[derive(Debug, Clone)]
+pub struct GivenWorkload {
+    /// The workload.
+    pub manifest: Manifest,
+    /// The working directory of containers without `workingDir`.
+    pub working_dir: PathBuf,
+    /// Whether containers get this process's own environment beside that of the manifest.
+    pub inherit_env: bool,
+    /// Whether containers find this program as `rollscope` in their `PATH`.
+    pub link_program: bool,
 }
 
 impl SandboxConfig {
@@ -44,6 +59,7 @@ impl SandboxConfig {
             program,
             api_port: 0,
             truth: TruthLog::default(),
+            given: None,
         }
     }
 }
@@ -64,6 +80,8 @@ pub struct Sandbox {
     services: Vec<String>,
     warnings: Vec<String>,
     endpoint_lag: Duration,
+    /// Whether a container that ends by itself will not get ready any more.
+    ends_are_final: bool,
 }
 
 /// What is stopped, in this order when dropped: first what would start new pods.
@@ -84,7 +102,12 @@ impl Sandbox {
     /// The manifest is wrong, a port is taken, or the node can't start.
     pub async fn start(config: SandboxConfig) -> Result<Self, SandboxError> {
         let target = config.target.clone();
-        let manifest = Manifest::read(&target.manifest)?;
+        let given = config.given.clone();
+        let ends_are_final = given.is_some();
+        let manifest = match given {
+            Some(given) => given.manifest,
+            None => Manifest::read(&target.manifest)?,
+        };
         let (store, logs) = (Store::new(), LogStore::new());
         let truth = config.truth.clone();
         let parts = Parts::start(config, &store, &logs).await?;
@@ -98,6 +121,7 @@ impl Sandbox {
             namespace: manifest.namespace,
             warnings: manifest.warnings,
             endpoint_lag: target.endpoint_lag.max,
+            ends_are_final,
             front_end: Arc::new(front_end),
             parts: Some(parts),
             services,
@@ -144,6 +168,11 @@ impl Sandbox {
         KUBELET_VERSION
     }
 
+    /// The lines that a container of the workload has written so far, oldest first, as they are.
+    pub fn log_lines(&self) -> Vec<String> {
+        availability::log_lines(self)
+    }
+
     /// The objects of the cluster.
     pub const fn store(&self) -> &Store {
         &self.store
@@ -156,6 +185,14 @@ impl Sandbox {
     /// last events and the last log lines.
     pub async fn wait_available(&self, deadline: Duration) -> Result<(), SandboxError> {
         availability::wait(self, deadline).await
+    }
+
+    /// Whether the workload can still get ready.
+    ///
+    /// # Errors
+    /// A container's command can't be started at all; or of a [`GivenWorkload`], it has ended by itself.
+    pub fn check_alive(&self) -> Result<(), SandboxError> {
+        availability::check_alive(self)
     }
 
     /// Ends everything: the processes are killed and waited for (5 s at most), then the servers close.
@@ -189,8 +226,13 @@ impl Parts {
             logs: logs.clone(),
             program: config.program,
             node_name: NODE.to_owned(),
-            working_dir: folder_of(&config.target.manifest),
+            working_dir: match &config.given {
+                Some(given) => given.working_dir.clone(),
+                None => folder_of(&config.target.manifest),
+            },
             seed: config.target.seed,
+            inherit_env: config.given.as_ref().is_some_and(|g| g.inherit_env),
+            link_program: config.given.as_ref().is_none_or(|g| g.link_program),
         };
         let cluster = RuntimeThread::start("sandbox-cluster").map_err(SandboxError::Thread)?;
         let traffic = RuntimeThread::start("sandbox-traffic").map_err(SandboxError::Thread)?;
@@ -262,7 +304,7 @@ async fn start_front_end(
     let name = text(&service["metadata"]["name"]);
     let address = match target.front_end {
         rollscope_scenarios::FrontEnd::Http => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        rollscope_scenarios::FrontEnd::L4 => {
+        rollscope_scenarios::FrontEnd::L4 | rollscope_scenarios::FrontEnd::Direct => {
             let port = service["spec"]["ports"][0]["port"].as_u64();
             let port = port.and_then(|p| u16::try_from(p).ok()).unwrap_or(80);
             SocketAddr::from((Ipv4Addr::new(127, 0, 96, 10), port))

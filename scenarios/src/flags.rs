@@ -135,7 +135,7 @@ fn load((base_url, path): (String, String), rate_per_second: f64, deadline: Dura
 }
 
 /// Room for every request to take its whole deadline, from 500 to 10 000.
-fn in_flight_cap(rate_per_second: f64, deadline: Duration) -> usize {
+pub(crate) fn in_flight_cap(rate_per_second: f64, deadline: Duration) -> usize {
     let most = (rate_per_second * deadline.as_secs_f64()).ceil();
     most.clamp(500.0, 10_000.0) as usize
 }
@@ -161,7 +161,7 @@ fn url(text: &str, problems: &mut Vec<Problem>) -> Option<(String, String)> {
     None
 }
 
-fn read<T>(
+pub(crate) fn read<T>(
     value: Option<&String>,
     flag: &'static str,
     shape: &Shape,
@@ -183,7 +183,7 @@ fn read<T>(
     parsed
 }
 
-fn problem(flag: &'static str, found: &str, expected: &str) -> Problem {
+pub(crate) fn problem(flag: &'static str, found: &str, expected: &str) -> Problem {
     Problem {
         place: Place::Flag(flag),
         key: String::new(),

@@ -1,6 +1,7 @@
 //! The scenario file: raw YAML shape -> checked [`Scenario`], with every problem reported at once.
 //!
-//! [`Scenario::load`] reads a file, [`parse`] a text, [`Scenario::from_flags`] the flags of a command line. [`schema`]
+//! [`Scenario::load`] reads a file, [`parse`] a text, [`Scenario::from_flags`] the flags of a command line,
+//! [`SignalPlan::from_flags`] those of `rollscope signal`. [`schema`]
 //! is the file's JSON Schema, [`redacted`] the scenario as a recording keeps it, [`environment_headers`] resolves header
 //! values that come from the environment.
 
@@ -14,6 +15,7 @@ mod problem;
 mod redacted;
 mod rule_id;
 mod schema;
+mod signal;
 pub mod subjects;
 mod tables;
 mod template;
@@ -37,5 +39,6 @@ pub use problem::{Place, Position, Problem, ScenarioErrors};
 pub use redacted::{redacted, redacted_path};
 pub use rule_id::{RuleId, UnknownRule};
 pub use schema::schema;
+pub use signal::{Moment, Ready, RunPlan, SignalFlags, SignalPlan};
 pub use template::{Template, TemplatePart};
 pub use units::{duration, write_duration};

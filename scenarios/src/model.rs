@@ -85,6 +85,9 @@ pub enum FrontEnd {
     Http,
     /// Like kube-proxy: an endpoint is chosen when a connection is made.
     L4,
+    /// None: connections are made to the pod's own address. Once the pod's endpoint is no longer ready, and that has
+    /// arrived, none is made any more: other instances would get them. Only `rollscope signal` uses it.
+    Direct,
 }
 
 impl FrontEnd {
@@ -93,6 +96,7 @@ impl FrontEnd {
         match self {
             Self::Http => "http",
             Self::L4 => "l4",
+            Self::Direct => "direct",
         }
     }
 }
@@ -521,6 +525,8 @@ pub enum StageKind {
     Restart,
     /// A command of the user's.
     Exec(ExecCommand),
+    /// The workload's only pod is deleted: preStop, the stop signal, SIGKILL. Only `rollscope signal` makes it.
+    Signal,
     /// Load alone, for this long, once the last old pod is gone (target `none`: once the command returned).
     Settle(Duration),
 }
@@ -537,6 +543,7 @@ impl StageKind {
             Self::Warmup(_) => "warmup",
             Self::Restart => "restart",
             Self::Exec(_) => "exec",
+            Self::Signal => "signal",
             Self::Settle(_) => "settle",
         }
     }

@@ -380,12 +380,12 @@ fn stage(stage: &Stage) -> Value {
         StageKind::Warmup(duration) | StageKind::Settle(duration) => {
             json!(write_duration(*duration))
         }
-        StageKind::Restart => json!({}),
+        StageKind::Restart | StageKind::Signal => json!({}),
         StageKind::Exec(ExecCommand::Shell(command)) => json!(redacted_command(command)),
         StageKind::Exec(ExecCommand::Argv(argv)) => json!(redacted_argv(argv)),
     };
     value.insert(stage.kind.as_str().to_owned(), what);
-    if matches!(stage.kind, StageKind::Restart | StageKind::Exec(_)) {
+    if !stage.kind.is_wait() {
         value.insert(
             "complete_within".to_owned(),
             json!(write_duration(stage.complete_within)),

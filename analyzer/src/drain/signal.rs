@@ -21,6 +21,9 @@ const LOGGED_WITHIN: i64 = SECOND / 2;
 /// Bounds of the moment of the signal: after the deletion and the hook, before the shutdown is logged and the end.
 /// Other signs of a drain do not bound it: a hook may have caused them.
 pub(crate) fn signal(pod: &Pod, deletion: &Deletion, signs: &[DrainSign]) -> Interval {
+    if let Some(sent) = pod.signals.first() {
+        return sent.at;
+    }
     let mut at = by_spec(pod, deletion);
     let bounds = signs
         .iter()
@@ -46,6 +49,9 @@ pub(crate) fn signal(pod: &Pod, deletion: &Deletion, signs: &[DrainSign]) -> Int
 
 /// Whether its container ended before the hook was over.
 pub(crate) fn ended_before(pod: &Pod, deletion: &Deletion) -> bool {
+    if !pod.signals.is_empty() {
+        return false;
+    }
     let due = by_spec(pod, deletion).lo;
     pod.end_at().is_some_and(|e| e.hi < due)
 }
@@ -98,6 +104,9 @@ pub(crate) fn likeliest(
     bounds: Interval,
     signs: &[DrainSign],
 ) -> RunOffset {
+    if let Some(sent) = pod.signals.first() {
+        return sent.at.hi;
+    }
     let at = match hook_nanos(pod, deletion) {
         Some(hook) => deletion.seen.plus_nanos(hook),
         None => signs

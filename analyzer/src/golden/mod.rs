@@ -10,6 +10,7 @@ mod overlap;
 mod overrun;
 mod rivals;
 mod sidecars;
+mod signals;
 mod stages;
 mod streams;
 mod undecided;

@@ -7,7 +7,7 @@ use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature};
 use crate::analysis::Advice;
 use crate::context::{Context, general};
-use crate::traffic::{Failure, Kind, down_at, starts};
+use crate::traffic::{Failure, How, Kind, down_at, starts};
 use crate::words::span;
 
 const NAME: &str = "no_endpoints";
@@ -71,6 +71,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
         .weigh(2.0, 0.0, none_at_all(case, cx))
         .weigh(1.0, 1.0, ready_too)
         .forbid(had_one(case, cx))
+        .forbid(of_the_pod(case, cx))
         .oppose(4.0, down(case, cx))
         .weigh(1.0, 0.0, every_lane(case, cx));
     vec![hypothesis]
@@ -148,7 +149,7 @@ pub(super) fn last_answer_before(case: &Case<'_>, cx: &Context<'_>) -> Option<Ru
     let answered = requests
         .range(..requests.partition_point(|r| r.scheduled <= last))
         .rev()
-        .find(|r| (!r.reused || !cx.traffic.pinned) && !r.outcome.is_failure())
+        .find(|r| (!r.reused || !cx.traffic.pinned) && r.outcome.is_answered())
         .map(|r| r.dispatched.unwrap_or(r.scheduled));
     answered.filter(|a| *a < first)
 }
@@ -205,6 +206,22 @@ pub(super) fn asked_one(case: &Case<'_>, cx: &Context<'_>) -> bool {
     case.kind == Kind::Refused && case.requests(cx).all(|r| r.status == Some(502))
 }
 
+/// The connections were made to the pod's own address: whatever routes said, it was the pod that refused.
+fn of_the_pod(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let own = case.failures(cx).all(|f| f.how == How::Peer);
+    Check::when(
+        own && !case.failures.is_empty(),
+        || {
+            general(
+                "made_to_the_pod",
+                Some(case.first(cx)),
+                "the connections were made to the pod's own address, not to a service",
+            )
+        },
+        "",
+    )
+}
+
 fn had_one(case: &Case<'_>, cx: &Context<'_>) -> Check {
     Check::when(
         asked_one(case, cx),
@@ -246,7 +263,7 @@ fn every_lane(case: &Case<'_>, cx: &Context<'_>) -> Check {
         .requests
         .range(from..)
         .take_while(|r| r.scheduled <= last)
-        .filter(|r| !r.reused && !r.outcome.is_failure() && r.ended.is_some())
+        .filter(|r| !r.reused && r.outcome.is_answered() && r.ended.is_some())
         .count();
     Check::when(
         answered == 0 && case.len() > 1,

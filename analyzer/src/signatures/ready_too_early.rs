@@ -223,7 +223,7 @@ fn others_answered(case: &Case<'_>, cx: &Context<'_>) -> bool {
     case.len() < 2
         || cx.traffic.requests.iter().any(|r| {
             (!r.reused || !cx.traffic.pinned)
-                && !r.outcome.is_failure()
+                && r.outcome.is_answered()
                 && during.contains(&r.dispatched.unwrap_or(r.scheduled))
         })
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use rollscope_records::{ObjectKind, Recording, RunOffset, WatchType};
+use rollscope_records::{Interval, ObjectKind, Recording, RunOffset, WatchType};
 use serde_json::Value;
 
 use super::endpoints::EndpointBook;
 use super::rollout::rollout;
-use super::{ContainerEnd, Deletion, Disruption, LogBook, Pod, PodIx, Sighting, Timeline, Voice};
+use super::{
+    ContainerEnd, Deletion, Disruption, LogBook, Pod, PodIx, SentSignal, Sighting, Timeline, Voice,
+};
 use crate::clocks::{Clocks, node_clock};
 use crate::gaps::Gaps;
 use crate::ordered::{Ordered, Seen};
@@ -208,6 +210,7 @@ impl PodBook {
                 pod.ready.push((seen.at, ready));
             }
         }
+        signals(pod, view, seen, clocks);
         containers(pod, view, seen, clocks);
         let phase_over = matches!(view.phase(), Some("Succeeded" | "Failed"));
         if pod.over.is_none() && (phase_over || seen.event == WatchType::Deleted) {
@@ -242,6 +245,21 @@ fn describe(pod: &mut Pod, view: PodView<'_>) {
     pod.pre_stop = view.pre_stop().or(pod.pre_stop.take());
     pod.readiness_probe = view.readiness_probe().or(pod.readiness_probe);
     pod.readiness_port = view.readiness_port().or(pod.readiness_port);
+}
+
+/// Signals that were written down since the object before.
+fn signals(pod: &mut Pod, view: PodView<'_>, seen: &Seen<'_>, clocks: &Clocks) {
+    let written = view.signals();
+    for s in written.into_iter().skip(pod.signals.len()) {
+        let clock = node_clock(pod.node.as_deref());
+        let at = clocks.read(&clock, &s.at).unwrap_or(Interval::at(seen.at));
+        let hi = at.hi.min(seen.at);
+        pod.signals.push(SentSignal {
+            name: s.name,
+            at: Interval::new(at.lo.min(hi), hi),
+            processes: s.processes,
+        });
+    }
 }
 
 fn containers(pod: &mut Pod, view: PodView<'_>, seen: &Seen<'_>, clocks: &Clocks) {

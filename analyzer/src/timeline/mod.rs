@@ -15,7 +15,7 @@ pub(crate) use deletion::{Deletion, Sighting};
 pub(crate) use end::ContainerEnd;
 pub(crate) use endpoints::{EndpointSpan, ReadyCount};
 pub(crate) use logs::{LogBook, LogLine, PodLog, Voice};
-pub(crate) use pod::{Disruption, Pod, PodIx};
+pub(crate) use pod::{Disruption, Pod, PodIx, SentSignal};
 pub(crate) use rollout::Rollout;
 pub(crate) use stages::stage_reports;
 pub(crate) use step::{Step, StepLine};

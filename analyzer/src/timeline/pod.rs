@@ -3,6 +3,7 @@
 use rollscope_records::{Interval, RunOffset};
 
 use super::{ContainerEnd, Deletion, EndpointSpan};
+use crate::signal::SignalledProcess;
 use crate::view::{PreStop, Probe};
 
 /// Containers whose ends are nearer than this ended together, ns.
@@ -19,6 +20,15 @@ pub(crate) struct Disruption {
     pub(crate) seen: RunOffset,
     /// The reason of the condition `DisruptionTarget`, or of the event.
     pub(crate) reason: String,
+}
+
+/// A signal that the sandbox's kubelet wrote down on the pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SentSignal {
+    pub(crate) name: String,
+    /// From the time that was written to the receipt.
+    pub(crate) at: Interval,
+    pub(crate) processes: Vec<SignalledProcess>,
 }
 
 /// One pod.
@@ -62,6 +72,8 @@ pub(crate) struct Pod {
     pub(crate) over: Option<RunOffset>,
     /// Receipt of DELETED.
     pub(crate) gone: Option<RunOffset>,
+    /// Signals that were written down on it.
+    pub(crate) signals: Vec<SentSignal>,
     /// Receipt of `Killing` events.
     pub(crate) killing: Vec<RunOffset>,
     /// Receipt of those that name a failed probe as the reason.

@@ -169,7 +169,7 @@ impl<'a> Traffic<'a> {
             let answered = self
                 .requests
                 .iter()
-                .filter(|r| !r.outcome.is_failure() && routed(r));
+                .filter(|r| r.outcome.is_answered() && routed(r));
             let mut times: Vec<_> = answered.filter_map(|r| r.dispatched).collect();
             times.sort_unstable();
             times

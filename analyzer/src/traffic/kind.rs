@@ -63,6 +63,7 @@ impl Kind {
             | Outcome::BodyMismatch
             | Outcome::Aborted
             | Outcome::GaveUp
+            | Outcome::Unrouted
             | Outcome::CloseCode => Self::Other,
         }
     }

@@ -25,7 +25,7 @@ fn exercised(g: &Grounds<'_>, all: &mut Vec<String>) {
     let rollouts = g
         .stages
         .iter()
-        .filter(|s| matches!(s.kind.as_str(), "restart" | "exec"));
+        .filter(|s| matches!(s.kind.as_str(), "restart" | "exec" | "signal"));
     for stage in rollouts {
         let from = stage.from_ms.0;
         let met = |r: rollscope_records::Request<'_>| r.dispatched.is_some_and(|d| d >= from);
@@ -162,9 +162,14 @@ fn rollout(g: &Grounds<'_>, all: &mut Vec<String>) {
     if g.recording.run.target.kind == "none" {
         return;
     }
-    for stage in g.stages.iter().filter(|s| s.kind == "restart") {
+    for stage in g.stages {
+        let what = match stage.kind.as_str() {
+            "restart" => "nothing was rolled out in the restart stage: no pod was replaced",
+            "signal" => "nothing was stopped in the signal stage: no pod was deleted",
+            _ => continue,
+        };
         if stage.end != "failed" && !rolled_out(g, stage) {
-            all.push("nothing was rolled out in the restart stage: no pod was replaced".to_owned());
+            all.push(what.to_owned());
         }
     }
     let foreign = g

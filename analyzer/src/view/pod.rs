@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{at, int_at, list_at, str_at};
+use crate::signal::SignalledProcess;
 
 /// A borrowed `v1` Pod.
 #[derive(Clone, Copy)]
@@ -23,6 +24,8 @@ pub(crate) struct Probe {
     pub(crate) period: i64,
     pub(crate) threshold: i64,
     pub(crate) timeout: i64,
+    /// It only connects: it cannot fail before the listener is closed.
+    pub(crate) connects: bool,
 }
 
 impl Probe {
@@ -73,6 +76,18 @@ impl<'a> PodView<'a> {
                 .iter()
                 .find_map(|o| str_at(o, &["name"]))
         })
+    }
+
+    /// The signals that the sandbox's kubelet has written down on it, oldest first.
+    pub(crate) fn signals(self) -> Vec<SignalView> {
+        let text = str_at(
+            self.0,
+            &["metadata", "annotations", "sandbox.rollscope.dev/signals"],
+        );
+        let list = text.and_then(|t| serde_json::from_str::<Value>(t).ok());
+        let list = list.as_ref().and_then(Value::as_array);
+        let signals = list.into_iter().flatten().take(MOST_SIGNALS);
+        signals.filter_map(signal).collect()
     }
 
     pub(crate) fn node(self) -> Option<&'a str> {
@@ -164,6 +179,7 @@ impl<'a> PodView<'a> {
             period: field("periodSeconds", 10),
             threshold: field("failureThreshold", 3),
             timeout: field("timeoutSeconds", 1),
+            connects: at(p, &["tcpSocket"]).is_some(),
         })
     }
 
@@ -252,6 +268,33 @@ impl<'a> PodView<'a> {
                 ))
             })
     }
+}
+
+/// Signals of a pod that are read.
+const MOST_SIGNALS: usize = 16;
+
+/// A signal as it was written down.
+#[derive(Debug, Clone)]
+pub(crate) struct SignalView {
+    pub(crate) name: String,
+    pub(crate) at: String,
+    pub(crate) processes: Vec<SignalledProcess>,
+}
+
+fn signal(written: &Value) -> Option<SignalView> {
+    let processes = list_at(written, &["processes"]).iter();
+    let process = |p: &Value| {
+        Some(SignalledProcess {
+            pid: int_at(p, &["pid"])?,
+            name: str_at(p, &["name"])?.to_owned(),
+            action: str_at(p, &["action"])?.to_owned(),
+        })
+    };
+    Some(SignalView {
+        name: str_at(written, &["signal"])?.to_owned(),
+        at: str_at(written, &["at"])?.to_owned(),
+        processes: processes.filter_map(process).collect(),
+    })
 }
 
 /// By the names that meshes and clouds give to theirs.

@@ -9,6 +9,12 @@ mod run_record;
 mod session;
 mod shard;
 mod target;
+mod trial;
+
+pub(crate) use interrupt::Interrupt;
+pub(crate) use output::Output;
+pub(crate) use session::{Setup, record};
+pub(crate) use target::OneProgram;
 
 use rollscope_records::Recording;
 use rollscope_sandbox::TruthLog;
@@ -17,7 +23,6 @@ use rollscope_scenarios::{Scenario, ScenarioFlags};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::{analyze, terminal};
-use output::Output;
 use shard::OwnShard;
 
 /// Runs a scenario. The exit code is the verdict's; with `--record-only` it only says whether the recording is whole.
@@ -29,7 +34,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         Some(dir) => TruthLog::open(dir).map_err(Failure::environment)?,
         None => TruthLog::default(),
     };
-    let ended = match record(&scenario, &output, truth, args.tui, shard) {
+    let setup = Setup {
+        truth,
+        tui: args.tui,
+        shard,
+        program: None,
+    };
+    let ended = match recorded(&scenario, &output, setup) {
         Ok(ended) => ended,
         Err(failure) => {
             output.remove_if_empty();
@@ -74,16 +85,17 @@ fn scenario(args: &RunArgs) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-fn record(
-    scenario: &Scenario,
-    output: &Output,
-    truth: TruthLog,
-    tui: bool,
-    shard: Option<OwnShard>,
-) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+fn recorded(scenario: &Scenario, output: &Output, setup: Setup) -> Result<Exit, Failure> {
+    runtime()?.block_on(async {
+        let interrupt = Interrupt::listen().map_err(Failure::environment)?;
+        record(scenario, output, setup, interrupt).await
+    })
+}
+
+/// The runtime of a run.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Failure::environment(format!("cannot start the runtime: {e}")))?;
-    runtime.block_on(session::record(scenario, output, truth, tui, shard))
+        .map_err(|e| Failure::environment(format!("cannot start the runtime: {e}")))
 }

@@ -16,7 +16,7 @@ pub(crate) struct Output {
 impl Output {
     /// Creates the folder; by default a new one, `rollscope-runs/<name>-<time>`, and of several generators that begin at
     /// one time, each one's own in that.
-    pub(super) fn create(
+    pub(crate) fn create(
         dir: Option<&Path>,
         name: &str,
         shard: Option<&OwnShard>,

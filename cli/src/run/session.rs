@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rollscope_collector::{Collector, Progress, WalkEnd, walk};
-use rollscope_loadgen::{LoadConfig, RunningLoad};
+use rollscope_loadgen::{LoadConfig, LoadShare, RunningLoad};
 use rollscope_records::{
     EndKind, GeneratorRecord, RecordingWriter, RunClock, RunEnd, RunRecord, WriteError,
 };
@@ -16,12 +16,25 @@ use super::output::Output;
 use super::progress::Display;
 use super::run_record;
 use super::shard::OwnShard;
-use super::target::Target;
+use super::target::{OneProgram, Target};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
 /// How often the recording is asked whether it can still be written.
 const CHECK_DISK_EVERY: Duration = Duration::from_millis(200);
+
+/// What a run is beside its scenario.
+#[derive(Default)]
+pub(crate) struct Setup {
+    /// Where the sandbox writes down what it really did.
+    pub(crate) truth: TruthLog,
+    /// Whether to use the whole screen.
+    pub(crate) tui: bool,
+    /// Which of several generators this is.
+    pub(crate) shard: Option<OwnShard>,
+    /// The one program that the sandbox runs, instead of the scenario's manifest.
+    pub(crate) program: Option<OneProgram>,
+}
 
 /// How the user watches the run and stops it.
 struct User {
@@ -30,25 +43,26 @@ struct User {
     tui: bool,
     /// Which of several generators this is.
     shard: Option<OwnShard>,
+    /// When the load begins, from the run's beginning.
+    load_after: Option<Duration>,
 }
 
 /// Opens the target, records the run, and closes the target again, however it went.
-pub(super) async fn record(
+pub(crate) async fn record(
     scenario: &Scenario,
     output: &Output,
-    truth: TruthLog,
-    tui: bool,
-    shard: Option<OwnShard>,
+    setup: Setup,
+    interrupt: Interrupt,
 ) -> Result<Exit, Failure> {
-    let interrupt = Interrupt::listen().map_err(Failure::environment)?;
     let user = User {
         interrupt,
-        tui,
-        shard,
+        tui: setup.tui,
+        shard: setup.shard,
+        load_after: setup.program.as_ref().and_then(|p| p.load_after),
     };
     let mut interrupted = user.interrupt.stopped().clone();
     let target = tokio::select! {
-        target = Target::open(scenario, truth) => target?,
+        target = Target::open(scenario, setup.truth, setup.program) => target?,
         _ = interrupted.wait_for(|stop| *stop) => return Err(Failure {
             exit: Exit::Interrupted,
             message: "interrupted before the load began: nothing was recorded".to_owned(),
@@ -146,7 +160,10 @@ async fn load(
         clock,
         recorder: std::sync::Arc::new(recorder.clone()),
         dialer: target.dialer.clone(),
-        share: user.shard.map(|s| s.share(&clock)).transpose()?,
+        share: match user.shard {
+            Some(shard) => Some(shard.share(&clock)?),
+            None => user.load_after.map(|after| later(&clock, after)),
+        },
         program: Some(std::env::current_exe().map_err(Failure::environment)?),
     })
     .map_err(Failure::environment)?;
@@ -181,6 +198,16 @@ async fn load(
         EndKind::EnvironmentFailed | EndKind::Interrupted => load.abort().await,
     };
     Ok((Some(generator), end))
+}
+
+/// All of a load that begins `after` now, and ends when it is told to.
+fn later(clock: &RunClock, after: Duration) -> LoadShare {
+    LoadShare {
+        index: 0,
+        of: 1,
+        starts: clock.now().plus(after),
+        slots: u64::MAX / 2,
+    }
 }
 
 /// Takes the run through its stages; of several generators, at their common time, and only where this one drives.

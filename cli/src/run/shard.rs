@@ -20,7 +20,7 @@ const FURTHEST: time::Duration = time::Duration::DAY;
 /// Generators do not talk to each other: they agree on the start, and on the end because every stage counts with all the
 /// time that it may take. So generator 0 goes on with the load when its stages were over sooner.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OwnShard {
+pub(crate) struct OwnShard {
     pub(super) index: u64,
     pub(super) of: u64,
     start: OffsetDateTime,

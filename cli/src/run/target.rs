@@ -6,12 +6,17 @@ use std::time::Duration;
 use rollscope_collector::Scope;
 use rollscope_loadgen::{Dialer, Direct};
 use rollscope_records::TargetFacts;
-use rollscope_sandbox::{Sandbox, SandboxConfig, SandboxError, TruthLog};
-use rollscope_scenarios::{FrontEnd, Scenario, Target as TargetSpec};
+use rollscope_sandbox::{GivenWorkload, Sandbox, SandboxConfig, SandboxError, TruthLog};
+use rollscope_scenarios::{FrontEnd, Ready, Scenario, Target as TargetSpec};
+use tokio::time::Instant;
 
-use super::dialer::ThroughFrontEnd;
+use super::dialer::{ThroughFrontEnd, WhileRouted};
+use super::trial;
 use crate::exit::Failure;
 use crate::terminal;
+
+/// How often a program's log is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The longest that the sandbox's pods may take to get ready before the run begins: as long as their rollout may.
 fn ready_within(scenario: &Scenario) -> Duration {
@@ -20,6 +25,20 @@ fn ready_within(scenario: &Scenario) -> Duration {
         .map(|s| s.complete_within)
         .max()
         .unwrap_or(Duration::from_secs(60))
+}
+
+/// One program that the sandbox runs, and what is known of it beside the scenario.
+pub(crate) struct OneProgram {
+    /// What to run.
+    pub(crate) workload: GivenWorkload,
+    /// How long it may take to get ready.
+    pub(crate) ready_within: Duration,
+    /// A line of its log that says that it is ready.
+    pub(crate) ready_line: Option<Ready>,
+    /// Whether each request is tried once before the load begins.
+    pub(crate) tried: bool,
+    /// When the load begins, from the run's beginning.
+    pub(crate) load_after: Option<Duration>,
 }
 
 /// An open target.
@@ -44,7 +63,11 @@ pub(crate) struct ClusterAddress {
 
 impl Target {
     /// Opens the scenario's target: starts the sandbox and waits until its pods are ready.
-    pub(crate) async fn open(scenario: &Scenario, truth: TruthLog) -> Result<Self, Failure> {
+    pub(crate) async fn open(
+        scenario: &Scenario,
+        truth: TruthLog,
+        program: Option<OneProgram>,
+    ) -> Result<Self, Failure> {
         match &scenario.target {
             TargetSpec::None => Ok(Self {
                 sandbox: None,
@@ -57,30 +80,36 @@ impl Target {
                  exec stage that deploys",
             )),
             TargetSpec::Sandbox(sandbox) => {
-                let program = std::env::current_exe().map_err(Failure::environment)?;
-                let mut config = SandboxConfig::new(sandbox.clone(), program);
+                let executable = std::env::current_exe().map_err(Failure::environment)?;
+                let mut config = SandboxConfig::new(sandbox.clone(), executable);
                 config.truth = truth;
-                let sandbox_running = Sandbox::start(config).await.map_err(failure)?;
-                terminal::note(&format!(
-                    "sandbox: {} is starting; to look at it: kubectl --server {} --namespace {} get pods",
-                    sandbox_running.workload(),
-                    sandbox_running.api_url(),
-                    sandbox_running.namespace()
-                ));
-                if let Err(error) = sandbox_running.wait_available(ready_within(scenario)).await {
-                    sandbox_running.stop().await;
-                    return Err(failure(error));
+                config.given = program.as_ref().map(|p| p.workload.clone());
+                let running = Sandbox::start(config).await.map_err(failure)?;
+                let ready = match &program {
+                    Some(program) => one_ready(&running, program, scenario).await,
+                    None => all_ready(&running, scenario).await,
+                };
+                match ready {
+                    Ok(()) => Ok(Self::of_sandbox(running, sandbox.front_end)),
+                    Err(failure) => {
+                        running.stop().await;
+                        Err(failure)
+                    }
                 }
-                Ok(Self::of_sandbox(sandbox_running, sandbox.front_end))
             }
         }
     }
 
     fn of_sandbox(sandbox: Sandbox, kind: FrontEnd) -> Self {
         let front_end = sandbox.front_end();
-        let base_url = format!("http://{}", front_end.address());
+        let address = match kind {
+            FrontEnd::Direct => front_end.routed().first().copied(),
+            FrontEnd::L4 | FrontEnd::Http => None,
+        };
+        let base_url = format!("http://{}", address.unwrap_or(front_end.address()));
         let dialer: Arc<dyn Dialer> = match kind {
             FrontEnd::L4 => Arc::new(ThroughFrontEnd(front_end)),
+            FrontEnd::Direct => Arc::new(WhileRouted(front_end)),
             FrontEnd::Http => Arc::new(Direct),
         };
         let facts = TargetFacts {
@@ -120,6 +149,47 @@ impl Target {
             .as_ref()
             .map(Sandbox::warnings)
             .unwrap_or_default()
+    }
+}
+
+/// Waits for a rollout's workload.
+async fn all_ready(sandbox: &Sandbox, scenario: &Scenario) -> Result<(), Failure> {
+    terminal::note(&format!(
+        "sandbox: {} is starting; to look at it: kubectl --server {} --namespace {} get pods",
+        sandbox.workload(),
+        sandbox.api_url(),
+        sandbox.namespace()
+    ));
+    let within = ready_within(scenario);
+    sandbox.wait_available(within).await.map_err(failure)
+}
+
+/// Waits for the one program, and tries each of its requests.
+async fn one_ready(
+    sandbox: &Sandbox,
+    program: &OneProgram,
+    scenario: &Scenario,
+) -> Result<(), Failure> {
+    let until = Instant::now() + program.ready_within;
+    let available = sandbox.wait_available(program.ready_within).await;
+    available.map_err(failure)?;
+    if let Some(Ready::Log(line)) = &program.ready_line {
+        while !sandbox.log_lines().iter().any(|l| line.is_match(l)) {
+            if Instant::now() > until {
+                return Err(Failure::environment(format!(
+                    "{} wrote no line that matches `{line}` within {:?} (--ready)",
+                    sandbox.workload(),
+                    program.ready_within
+                )));
+            }
+            sandbox.check_alive().map_err(failure)?;
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+    let address = sandbox.front_end().routed().first().copied();
+    match address.filter(|_| program.tried) {
+        Some(address) => trial::all(address, &scenario.load.requests).await,
+        None => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@ mod hold;
 mod process;
 mod restart;
 mod rollout_wait;
+mod signal;
 
 use rollscope_scenarios::{Stage, StageKind};
 
@@ -16,5 +17,6 @@ pub(crate) async fn run(walk: &mut Walk<'_>, stage: &Stage) -> Result<(), Stop> 
         StageKind::Warmup(length) | StageKind::Settle(length) => hold::run(walk, *length).await,
         StageKind::Restart => restart::run(walk, stage.complete_within).await,
         StageKind::Exec(command) => exec::run(walk, command, stage.complete_within).await,
+        StageKind::Signal => signal::run(walk, stage.complete_within).await,
     }
 }

@@ -67,11 +67,22 @@ async fn new_stamp(walk: &mut Walk<'_>, template: &Value) -> Result<String, Stop
 }
 
 async fn patch(walk: &mut Walk<'_>, cluster: &Cluster, stamp: &str) -> Result<Value, Stop> {
+    let change = json!({
+        "spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: stamp}}}}
+    });
+    patched(walk, cluster, change, "restarting the workload").await
+}
+
+/// Changes the workload's Deployment; `phase` is what that is for, as the start of a sentence.
+pub(super) async fn patched(
+    walk: &mut Walk<'_>,
+    cluster: &Cluster,
+    change: Value,
+    phase: &'static str,
+) -> Result<Value, Stop> {
     let name = &cluster.scope.deployment;
     let deployments = Resource::new(ObjectKind::Deployment, &cluster.scope.namespace);
-    let body = Patch::Strategic(json!({
-        "spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: stamp}}}}
-    }));
+    let body = Patch::Strategic(change);
     let params = PatchParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
         ..PatchParams::default()
@@ -81,12 +92,12 @@ async fn patch(walk: &mut Walk<'_>, cluster: &Cluster, stamp: &str) -> Result<Va
         Ok(request) => walk.uncancelled(cluster.api.json(request)).await?,
         Err(failure) => Err(failure),
     };
-    answer.map_err(|failure| refused(cluster, failure))
+    answer.map_err(|failure| refused(cluster, phase, failure))
 }
 
-fn refused(cluster: &Cluster, failure: ApiFailure) -> Stop {
+fn refused(cluster: &Cluster, phase: &'static str, failure: ApiFailure) -> Stop {
     let purpose = Purpose {
-        phase: "restarting the workload",
+        phase,
         server: cluster.api.name().to_owned(),
         verb: "patch",
         resource: "deployments",

@@ -17,6 +17,18 @@ pub trait Dialer: Send + Sync + Debug {
     }
 }
 
+/// A [`Dialer`]'s word for an address to which no new connection is to be made any more: the attempt is not a failure
+/// ([`Outcome::Unrouted`](rollscope_records::Outcome::Unrouted)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the route to the only instance was withdrawn")]
+pub struct NoRoute;
+
+impl From<NoRoute> for io::Error {
+    fn from(no_route: NoRoute) -> Self {
+        Self::other(no_route)
+    }
+}
+
 /// Dials what was asked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Direct;

@@ -10,7 +10,7 @@ mod tls;
 mod wire;
 
 pub(crate) use connect::{Connection, connect, transport};
-pub use dialer::{Dialer, Direct};
+pub use dialer::{Dialer, Direct, NoRoute};
 pub(crate) use frames::Goaway;
 pub(crate) use multiplex::{Multiplex, Shared};
 pub(crate) use pool::Pool;

@@ -157,6 +157,7 @@ fn made_up(size: &Size) -> (Analysis, Recording) {
         generator: None,
         streams: Vec::new(),
         journeys: None,
+        signal: None,
         gaps: Vec::new(),
         stages: stages(size),
         notes: Vec::new(),

@@ -79,6 +79,7 @@ pub(crate) fn analysis(recording: &Recording) -> Analysis {
         generator: recording.generator.clone(),
         streams: Vec::new(),
         journeys: None,
+        signal: None,
         gaps: Vec::new(),
         stages: stages(recording),
         notes: vec!["No probe of the pods themselves: when a listener closed is known only from the first refusal.".to_owned()],

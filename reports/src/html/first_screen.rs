@@ -72,18 +72,17 @@ fn tiles(a: &Analysis) -> Markup {
         html! { div.tile.(class) { dt { (label) } dd { span.value { (value) } small { (note) } } } }
     };
     let bad = |n: u64| if n > 0 { "bad" } else { "quiet" };
-    let gave_up = r
-        .by_outcome
-        .get(Outcome::GaveUp.as_str())
-        .copied()
-        .unwrap_or(0);
+    let of = |outcome: Outcome| r.by_outcome.get(outcome.as_str()).copied().unwrap_or(0);
+    let (gave_up, unrouted) = (of(Outcome::GaveUp), of(Outcome::Unrouted));
+    let aborted = r.aborted.saturating_sub(gave_up + unrouted);
     html! {
         dl.tiles {
             (tile("Failed", count(r.failed), html! { (failed_note(a)) }, bad(r.failed)))
             (tile("Sent", count(r.sent), html! { "of " (count(r.planned)) " planned at " (rate(a.run.rate_per_second)) }, "quiet"))
             (tile("Dropped", count(r.dropped), html! { "over the in-flight cap, not sent" }, bad(r.dropped)))
-            @if r.aborted > gave_up { (tile("Aborted", count(r.aborted - gave_up), html! { "unfinished when interrupted" }, "bad")) }
+            @if aborted > 0 { (tile("Aborted", count(aborted), html! { "unfinished when interrupted" }, "bad")) }
             @if gave_up > 0 { (tile("Given up", count(gave_up), html! { "by the client in mid-answer, as the scenario says" }, "quiet")) }
+            @if unrouted > 0 { (tile("Unrouted", count(unrouted), html! { "would have gone to another instance: the route was withdrawn" }, "quiet")) }
             (tile("p99", millis(a.latency_ms.scheduled.p99), html! { "from the due time; p50 " (millis(a.latency_ms.scheduled.p50)) ", max " (millis(a.latency_ms.scheduled.max)) }, "quiet"))
         }
     }

@@ -56,6 +56,7 @@ pub(super) fn analysis_of(pods: &[&str], bursts: &[(u64, &[&str])]) -> Analysis 
         generator: None,
         streams: Vec::new(),
         journeys: None,
+        signal: None,
         gaps: Vec::new(),
         stages: Vec::new(),
         notes: Vec::new(),

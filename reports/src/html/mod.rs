@@ -29,6 +29,7 @@ mod raw;
 mod rows;
 mod run_entry;
 mod shutdowns;
+mod signal;
 mod trend;
 mod watch;
 

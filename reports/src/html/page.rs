@@ -7,7 +7,7 @@ use rollscope_records::Recording;
 use super::placement::Placement;
 use super::{
     assets, bins, bursts, checks, data, first_screen, held_open, journeys, over_time, pods,
-    shutdowns,
+    shutdowns, signal,
 };
 use crate::text::{field, utc, verdict};
 
@@ -84,6 +84,7 @@ fn body(
             (first_screen::head(a))
             main {
                 (first_screen::causes(a))
+                (signal::section(a))
                 (timeline())
                 (bursts::section(a, recording, placement))
                 (pods::section(a))

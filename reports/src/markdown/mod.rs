@@ -39,6 +39,10 @@ pub fn summary_md(a: &Analysis, recording: &Recording, figure: Option<&str>) -> 
         lines.push(String::new());
     }
     lines.extend(table(a));
+    if let Some(signal) = &a.signal {
+        lines.push(format!("{}.", inline(&visible(&signal.summary, 300))));
+        lines.push(String::new());
+    }
     lines.extend(causes(a));
     lines.extend(advice(a));
     lines.extend(findings(a));

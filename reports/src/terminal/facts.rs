@@ -1,12 +1,12 @@
 //! Counts, latency, pods, findings and assertions in a line each.
 
-use rollscope_analyzer::{Analysis, Journeys, PodReport};
+use rollscope_analyzer::{Analysis, Journeys, PodReport, SignalReport};
 
 use super::labelled;
 use super::lines::{fit, tally, wrapped};
 use crate::text::{cause_code, count, counted, field, length, millis, rate, seconds};
 
-/// Counts, latency, journeys, pods, findings and assertions: at most ten lines.
+/// Counts, latency, journeys, the signal, pods, findings and assertions: at most thirteen lines.
 pub(super) fn facts(a: &Analysis, width: usize) -> Vec<String> {
     let r = &a.requests;
     let mut lines = vec![
@@ -31,7 +31,10 @@ pub(super) fn facts(a: &Analysis, width: usize) -> Vec<String> {
     if let Some(journeys) = &a.journeys {
         lines.push(labelled("journeys", &walked(journeys)));
     }
-    lines.push(labelled("pods", &pods(&a.pods)));
+    match &a.signal {
+        Some(signal) => lines.extend(signalled(signal, width)),
+        None => lines.push(labelled("pods", &pods(&a.pods))),
+    }
     if !a.findings.is_empty() {
         let names: Vec<_> = a
             .findings
@@ -72,6 +75,40 @@ fn headline(a: &Analysis) -> String {
     )
 }
 
+/// What the program did with its signal, and with its requests and connections.
+fn signalled(s: &SignalReport, width: usize) -> Vec<String> {
+    let mut lines = wrapped(&labelled("signal", ""), &field(&s.summary), width, 2);
+    let (flight, idle, new) = (&s.in_flight, &s.idle, &s.new_connections);
+    lines.push(labelled(
+        "in flight",
+        &format!(
+            "{} at the signal ({} in mid-body): {} answered, {} failed",
+            count(flight.at_signal),
+            count(flight.in_body),
+            count(flight.answered),
+            count(flight.failed)
+        ),
+    ));
+    let connections = format!(
+        "{} idle at the signal: {} used again, {} failed, {} closed by it; {} new ones after it: {} answered, {} failed, {} unrouted",
+        count(idle.at_signal),
+        count(idle.answered),
+        count(idle.failed),
+        count(idle.closed),
+        count(new.attempted),
+        count(new.answered),
+        count(new.failed),
+        count(new.unrouted)
+    );
+    lines.extend(wrapped(
+        &labelled("connections", ""),
+        &connections,
+        width,
+        2,
+    ));
+    lines
+}
+
 fn walked(journeys: &Journeys) -> String {
     let sum = |of: fn(&rollscope_analyzer::StepCounts) -> u64| {
         journeys.steps.iter().map(|s| of(&s.ours)).sum()
@@ -90,11 +127,12 @@ fn walked(journeys: &Journeys) -> String {
 }
 
 fn failures(a: &Analysis) -> String {
-    let failed = a
-        .requests
-        .by_outcome
-        .iter()
-        .filter(|(name, _)| !matches!(name.as_str(), "ok" | "dropped" | "aborted" | "gave_up"));
+    let failed = a.requests.by_outcome.iter().filter(|(name, _)| {
+        !matches!(
+            name.as_str(),
+            "ok" | "dropped" | "aborted" | "gave_up" | "unrouted"
+        )
+    });
     let parts: Vec<_> = failed
         .map(|(name, n)| format!("{} {}", field(name), count(*n)))
         .collect();

@@ -1,6 +1,7 @@
 //! Where a front end sends traffic now: the endpoints that have reached it, and the rule that picks among them.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -76,6 +77,11 @@ impl Routes {
     /// Whether no endpoint is ready, so that those that terminate are all there is.
     pub(super) fn is_fallback(&self) -> bool {
         !self.lock().endpoints.values().any(|e| e.ready)
+    }
+
+    /// The addresses of the endpoints that get new traffic.
+    pub(super) fn routed(&self) -> Vec<SocketAddr> {
+        self.lock().routable.iter().map(|u| u.socket()).collect()
     }
 
     /// Any endpoint, at random, as iptables rules choose.
@@ -160,7 +166,7 @@ mod tests {
                 change("c", READY),
             ]
         };
-        for kind in [FrontEndKind::L4, FrontEndKind::Http] {
+        for kind in [FrontEndKind::L4, FrontEndKind::Http, FrontEndKind::Direct] {
             let chosen = chosen(&routes(kind, changes()));
             assert_eq!(chosen, BTreeSet::from(["a".to_owned(), "c".to_owned()]));
         }
@@ -175,6 +181,7 @@ mod tests {
         let chosen = |kind| chosen(&routes(kind, changes()));
         assert_eq!(chosen(FrontEndKind::L4), BTreeSet::from(["a".to_owned()]));
         assert_eq!(chosen(FrontEndKind::Http), BTreeSet::new());
+        assert_eq!(chosen(FrontEndKind::Direct), BTreeSet::new());
     }
 
     #[test]

@@ -30,8 +30,8 @@ impl FrontEnd {
     /// Starts the front end of a Service. The endpoints that the store has now are known to it at once; each later
     /// change of an endpoint takes a lag drawn from `lag`. `seed` decides every lag and every choice.
     ///
-    /// With `http` it listens on `address` (port 0: any free one). With `l4` nothing listens: `address` is the
-    /// Service's virtual address, which clients show as their peer while they connect to what
+    /// With `http` it listens on `address` (port 0: any free one). With `l4` and `direct` nothing listens: `address` is
+    /// the Service's virtual address, which clients of `l4` show as their peer while they connect to what
     /// [`choose`](Self::choose) gives.
     ///
     /// # Errors
@@ -102,12 +102,17 @@ impl FrontEnd {
         self.routes.truth.set(truth);
     }
 
-    /// Where clients send their requests: the listener (`http`), or the Service's virtual address (`l4`).
+    /// The pods' own addresses that get new connections now.
+    pub fn routed(&self) -> Vec<SocketAddr> {
+        self.routes.routed()
+    }
+
+    /// Where clients send their requests: the listener (`http`), or the Service's virtual address.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where a new connection to [`address`](Self::address) goes. `l4` chooses an endpoint and counts it; `None` means
+    /// Where a new connection to [`address`](Self::address) goes. `l4` and `direct` choose an endpoint and count it; `None` means
     /// that there is none, which a client sees as a refused connection. `http` always gives its own listener.
     pub fn choose(&self) -> Option<SocketAddr> {
         if self.kind == FrontEndKind::Http {

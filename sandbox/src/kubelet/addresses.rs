@@ -4,12 +4,12 @@
 //! port, and ends with its owner, however that ends.
 
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-use rand::RngExt;
 use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 
 /// Ports below the kernel's ephemeral range, so that no client's connection sits on one.
 const PORTS: std::ops::Range<u16> = 10_000..30_000;
@@ -25,9 +25,42 @@ pub(super) struct AddressClaim {
 
 /// A TCP port that nobody listens on and no other sandbox has claimed; free again when dropped.
 #[derive(Debug)]
-pub(super) struct PortClaim {
+pub struct PortClaim {
     pub(super) port: u16,
     _claim: UnixDatagram,
+}
+
+impl PortClaim {
+    /// Claims that port. `None` if somebody listens on it or another sandbox has claimed it.
+    pub fn of(port: u16) -> Option<Self> {
+        let claim = claim(&port.to_string())?;
+        is_free(port).then_some(Self {
+            port,
+            _claim: claim,
+        })
+    }
+
+    /// Claims any free port.
+    ///
+    /// # Errors
+    /// There is none between 10 000 and 30 000.
+    pub fn any() -> io::Result<Self> {
+        claim_port(&mut StdRng::seed_from_u64(rand::random()))
+    }
+
+    /// The port.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+/// Whether a server can listen on the port on every interface, of either family.
+fn is_free(port: u16) -> bool {
+    let taken = |ip: IpAddr| {
+        let tried = TcpListener::bind((ip, port));
+        tried.is_err_and(|e| e.kind() == io::ErrorKind::AddrInUse)
+    };
+    !taken(Ipv4Addr::UNSPECIFIED.into()) && !taken(Ipv6Addr::UNSPECIFIED.into())
 }
 
 /// Claims an address out of 127.1.0.0 to 127.254.255.255.
@@ -78,7 +111,6 @@ fn exhausted(what: &str) -> io::Error {
 #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use super::*;
-    use rand::SeedableRng;
 
     #[test]
     fn two_sandboxes_with_the_same_seed_get_different_addresses_and_ports() {

@@ -79,7 +79,9 @@ fn environment(pod: &Pod, container: &Container) -> Result<Vec<(String, String)>
         };
         set(&mut env, &variable.name, value);
     }
-    prepend_path(&mut env, &pod.node.scratch.path().to_string_lossy());
+    if let Some(scratch) = &pod.node.scratch {
+        prepend_path(&mut env, &scratch.path().to_string_lossy());
+    }
     Ok(env)
 }
 
@@ -92,7 +94,13 @@ fn unavailable(container: &str, what: &str) -> String {
 fn defaults(pod: &Pod, container: &Container) -> Vec<(String, String)> {
     let inherited = |name: &str| std::env::var(name).ok();
     let port = pod.ports.get(&container.name).copied().unwrap_or(0);
-    [
+    let mut env: Vec<(String, String)> = Vec::new();
+    if pod.node.inherit_env {
+        env.extend(std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        }));
+    }
+    let own = [
         (
             "PATH",
             inherited("PATH").unwrap_or_else(|| DEFAULT_PATH.to_owned()),
@@ -103,9 +111,11 @@ fn defaults(pod: &Pod, container: &Container) -> Vec<(String, String)> {
         ("POD_NAME", pod.reference.name.clone()),
         ("POD_IP", pod.ip.clone()),
         ("POD_NAMESPACE", pod.reference.namespace.clone()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
+    ];
+    for (name, value) in own {
+        set(&mut env, name, value);
+    }
+    env
 }
 
 fn set(env: &mut Vec<(String, String)>, name: &str, value: String) {

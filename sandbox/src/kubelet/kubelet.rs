@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,10 @@ pub struct KubeletConfig {
     pub working_dir: PathBuf,
     /// Makes addresses, ports and small delays repeatable.
     pub seed: u64,
+    /// Whether containers get this process's own environment beside that of their manifest.
+    pub inherit_env: bool,
+    /// Whether containers find [`Self::program`] as `rollscope` in their `PATH`.
+    pub link_program: bool,
 }
 
 /// Why the node did not start.
@@ -75,7 +80,10 @@ impl Kubelet {
         config: KubeletConfig,
         truth: TruthLog,
     ) -> Result<Self, KubeletError> {
-        let scratch = Scratch::create(&config.program).map_err(|source| KubeletError::Scratch {
+        let linked = config
+            .link_program
+            .then(|| Scratch::create(&config.program));
+        let scratch = linked.transpose().map_err(|source| KubeletError::Scratch {
             program: config.program.clone(),
             source,
         })?;
@@ -93,6 +101,12 @@ impl Kubelet {
     /// What the user should know about this node, e.g. that it has no PID namespaces.
     pub fn warnings(&self) -> Vec<String> {
         self.node.warnings()
+    }
+
+    /// Where the processes of a container (`namespace/pod/container`) listen now.
+    pub fn listening(&self, label: &str) -> Vec<SocketAddr> {
+        let pid = self.node.process(label);
+        pid.map(crate::process::listening).unwrap_or_default()
     }
 
     /// Kills every process at once and waits (5 s at most) until they are gone. Pods stay in the store as they were.

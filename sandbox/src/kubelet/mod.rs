@@ -25,8 +25,10 @@ mod run;
 mod scratch;
 mod status;
 mod stop;
+mod witness;
 
 #[expect(clippy::module_inception, reason = "the type that the module is about")]
 mod kubelet;
 
+pub use addresses::PortClaim;
 pub use kubelet::{Kubelet, KubeletConfig, KubeletError};

@@ -1,8 +1,9 @@
 //! What all pods of the node share.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -30,17 +31,22 @@ pub(super) struct Node {
     pub(super) truth: TruthLog,
     pub(super) events: EventRecorder,
     pub(super) working_dir: PathBuf,
-    pub(super) scratch: Scratch,
+    /// The folder with the command `rollscope`, where containers have one.
+    pub(super) scratch: Option<Scratch>,
+    /// Whether containers get this process's own environment too.
+    pub(super) inherit_env: bool,
     pub(super) seed: u64,
     pub(super) started: Instant,
     warnings: Mutex<Vec<String>>,
+    /// Host pids of the containers' first processes, by `namespace/pod/container`.
+    processes: Mutex<BTreeMap<String, i32>>,
 }
 
 impl Node {
     pub(super) fn new(
         config: super::KubeletConfig,
         launcher: Launcher,
-        scratch: Scratch,
+        scratch: Option<Scratch>,
         truth: TruthLog,
     ) -> Self {
         Self {
@@ -52,9 +58,11 @@ impl Node {
             truth,
             working_dir: config.working_dir,
             scratch,
+            inherit_env: config.inherit_env,
             seed: config.seed,
             started: Instant::now(),
             warnings: Mutex::default(),
+            processes: Mutex::default(),
         }
     }
 
@@ -85,6 +93,22 @@ impl Node {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Notes which process a container runs now.
+    pub(super) fn note_process(&self, label: String, pid: i32) {
+        self.processes().insert(label, pid);
+    }
+
+    /// The process that a container (`namespace/pod/container`) ran last.
+    pub(super) fn process(&self, label: &str) -> Option<i32> {
+        self.processes().get(label).copied()
+    }
+
+    fn processes(&self) -> MutexGuard<'_, BTreeMap<String, i32>> {
+        self.processes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Warns if containers are not set apart.

@@ -65,6 +65,7 @@ impl Run {
             container: container.name.clone(),
         };
         truth.note("started", "pid", || json!(handle.pid));
+        pod.node.note_process(label, handle.pid);
         pod.node.note_isolation(&handle.isolation);
         let reference = &pod.reference;
         let log = pod
@@ -166,16 +167,20 @@ impl Run {
     /// Kills the process and waits for its end. The probes end with it: one that meets the dying process would tell
     /// of a failed readiness that no kubelet has time to publish.
     pub(super) async fn kill(&mut self) -> Ended {
-        self.readiness.abort_all();
-        self.others.abort_all();
+        self.end_probes();
         self.signal(Signal::SIGKILL);
         self.ended().await
     }
 
-    /// Ends the probes and waits for the log's last line.
-    pub(super) async fn close(mut self) {
+    /// Ends the probes.
+    pub(super) fn end_probes(&mut self) {
         self.readiness.abort_all();
         self.others.abort_all();
+    }
+
+    /// Ends the probes and waits for the log's last line.
+    pub(super) async fn close(mut self) {
+        self.end_probes();
         let rest = async { while self.logs.join_next().await.is_some() {} };
         // Dropping the tasks after the limit ends the log.
         let _ = timeout(LOG_LIMIT, rest).await;

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::container::Progress;
 use super::events::EventType;
@@ -16,6 +16,7 @@ use super::grace::Grace;
 use super::hooks;
 use super::pod::{Orders, Pod};
 use super::run::{Ended, Run, wait};
+use super::witness::{Witness, again_after};
 
 /// The container to stop, and why.
 #[derive(Debug)]
@@ -59,12 +60,31 @@ impl Stop<'_> {
         if abandoned(orders) {
             return run.kill().await;
         }
-        run.signal(stop_signal(self.container));
+        let mut witness = Witness::of(self.pod);
+        let signal = stop_signal(self.container);
+        witness.send(self.pod, run, signal);
         let mut grace = grace.for_signal();
-        match within(&mut grace, orders, run.ended()).await {
+        let ended = self.signalled(run, signal, &mut witness);
+        match within(&mut grace, orders, ended).await {
             Some(ended) => ended,
-            None => run.kill().await,
+            None if abandoned(orders) => run.kill().await,
+            None => {
+                run.end_probes();
+                witness.send(self.pod, run, Signal::SIGKILL);
+                run.ended().await
+            }
         }
+    }
+
+    /// Waits for the end after the stop signal, which is sent once more where the pod asks for it.
+    async fn signalled(&self, run: &Run, signal: Signal, witness: &mut Witness) -> Ended {
+        if let Some(after) = again_after(self.pod) {
+            tokio::select! {
+                ended = run.ended() => return ended,
+                () = sleep(after) => witness.send(self.pod, run, signal),
+            }
+        }
+        run.ended().await
     }
 
     fn event(&self, kind: EventType, reason: &'static str, message: &str) {

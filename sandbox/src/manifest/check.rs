@@ -308,7 +308,7 @@ impl Check<'_> {
 }
 
 /// Whether a Service's selector matches the labels (an empty selector selects nothing).
-fn selects(service: &Value, labels: &Value) -> bool {
+pub(super) fn selects(service: &Value, labels: &Value) -> bool {
     let selector = &service["spec"]["selector"];
     selector.as_object().is_some_and(|s| !s.is_empty())
         && label_selector_matches(&json!({ "matchLabels": selector }), labels)

@@ -1,4 +1,5 @@
-//! Facts from `/proc`, for machines where containers have no PID namespace of their own.
+//! Processes and their signal sets, as `/proc` has them; and the end of those that a container without a PID namespace of
+//! its own left behind.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -14,15 +15,34 @@ pub(super) fn signal_set(process: &str, field: &str) -> Option<u64> {
     u64::from_str_radix(line.trim_start_matches(':').trim(), 16).ok()
 }
 
+/// A process and its descendants by their host pids, itself first, at most `most` of them.
+pub(super) fn family(first: i32, most: usize) -> Vec<i32> {
+    let all = processes();
+    let mut found = vec![first];
+    let mut next = 0;
+    while next < found.len() && found.len() < most {
+        let of = found[next];
+        found.extend(all.iter().filter(|(_, p)| *p == of).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    found.truncate(most);
+    found
+}
+
 /// The children of a process.
 fn children(of: Pid) -> Vec<Pid> {
-    let Ok(processes) = fs::read_dir("/proc") else {
+    let children = processes().into_iter().filter(|(_, p)| *p == of.as_raw());
+    children.map(|(pid, _)| Pid::from_raw(pid)).collect()
+}
+
+/// Every process of the machine with its parent.
+fn processes() -> Vec<(i32, i32)> {
+    let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    processes
+    entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| parent(*pid) == Some(of.as_raw()))
-        .map(Pid::from_raw)
+        .filter_map(|pid| Some((pid, parent(pid)?)))
         .collect()
 }
 

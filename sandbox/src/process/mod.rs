@@ -12,6 +12,7 @@
 
 mod container_process;
 mod descendants;
+mod facts;
 mod init;
 mod isolation;
 mod launcher;
@@ -19,6 +20,7 @@ mod messages;
 mod shim;
 
 pub use container_process::{ContainerProcess, ExecOutput, Exit, ProcessHandle};
+pub use facts::{ProcessAtSignal, SignalAction, listening, processes_at_signal};
 pub use init::init_main;
 pub use isolation::Isolation;
 pub use launcher::{LaunchError, Launcher};

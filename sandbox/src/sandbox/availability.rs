@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,15 +20,26 @@ const LAST_LINES: usize = 10;
 
 /// Waits until all replicas are available and known to the front end.
 pub(super) async fn wait(sandbox: &Sandbox, deadline: Duration) -> Result<(), SandboxError> {
-    let not_available = |why: String| SandboxError::NotAvailable {
+    match timeout(deadline, known_to_front_end(sandbox)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(hopeless)) => Err(not_available(sandbox, hopeless)),
+        Err(_) => Err(not_available(sandbox, format!("within {deadline:?}"))),
+    }
+}
+
+/// Whether there is no reason yet why it never will be available.
+pub(super) fn check_alive(sandbox: &Sandbox) -> Result<(), SandboxError> {
+    match cannot_start(sandbox) {
+        Some(hopeless) => Err(not_available(sandbox, hopeless)),
+        None => Ok(()),
+    }
+}
+
+fn not_available(sandbox: &Sandbox, why: String) -> SandboxError {
+    SandboxError::NotAvailable {
         workload: sandbox.workload.clone(),
         why,
         report: report(sandbox),
-    };
-    match timeout(deadline, known_to_front_end(sandbox)).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(hopeless)) => Err(not_available(hopeless)),
-        Err(_) => Err(not_available(format!("within {deadline:?}"))),
     }
 }
 
@@ -118,16 +130,33 @@ fn cannot_start(sandbox: &Sandbox) -> Option<String> {
     pods.iter()
         .flat_map(|pod| statuses(pod))
         .find_map(|status| {
-            let failed = [&status["state"], &status["lastState"]]
+            let ended = [&status["state"], &status["lastState"]]
                 .into_iter()
                 .map(|state| &state["terminated"])
-                .find(|terminated| terminated["reason"] == "StartError")?;
+                .find(|terminated| terminated.is_object())?;
             let name = status["name"].as_str().unwrap_or_default();
-            let message = failed["message"].as_str().unwrap_or("no reason was given");
-            Some(format!(
-                "because the command of container {name:?} cannot be started: {message}"
-            ))
+            if ended["reason"] == "StartError" {
+                let message = ended["message"].as_str().unwrap_or("no reason was given");
+                return Some(format!(
+                    "because the command of container {name:?} cannot be started: {message}"
+                ));
+            }
+            sandbox.ends_are_final.then(|| ended_by_itself(name, ended))
         })
+}
+
+/// A container that has ended before it was ready.
+fn ended_by_itself(name: &str, ended: &Value) -> String {
+    let code = ended["exitCode"].as_i64().unwrap_or(-1);
+    let why = match code {
+        0 => {
+            "; a container lives as long as its first process: a program that goes into the background ends it"
+        }
+        _ => "",
+    };
+    format!(
+        "because the command of container {name:?} ended by itself with exit code {code} before it was ready{why}"
+    )
 }
 
 fn statuses(pod: &Value) -> impl Iterator<Item = &Value> {
@@ -167,13 +196,52 @@ fn report(sandbox: &Sandbox) -> String {
     for pod in pods.iter().filter(|pod| !is_ready(pod)) {
         for status in statuses(pod) {
             let container = status["name"].as_str().unwrap_or_default();
-            log_lines(sandbox, &mut text, name(pod), container);
+            listeners(sandbox, &mut text, name(pod), status);
+            last_lines(sandbox, &mut text, name(pod), container);
         }
     }
     text.trim_end().to_owned()
 }
 
-fn log_lines(sandbox: &Sandbox, text: &mut String, pod: &str, container: &str) {
+/// Where a running container listens, which may be elsewhere than it is asked.
+fn listeners(sandbox: &Sandbox, text: &mut String, pod: &str, status: &Value) {
+    if !status["state"]["running"].is_object() {
+        return;
+    }
+    let container = status["name"].as_str().unwrap_or_default();
+    let label = format!("{}/{pod}/{container}", sandbox.namespace);
+    let parts = sandbox.parts.as_ref();
+    let found = parts.map_or_else(Vec::new, |p| p.kubelet.listening(&label));
+    let told = match found.as_slice() {
+        [] => "on no TCP port".to_owned(),
+        found => found.iter().map(tell).collect::<Vec<_>>().join(", "),
+    };
+    let _ = writeln!(text, "{pod}/{container} listens {told}");
+}
+
+fn tell(listener: &SocketAddr) -> String {
+    if listener.ip().is_loopback() {
+        format!("on {listener}, where nobody outside its container reaches it (listen on 0.0.0.0)")
+    } else {
+        format!("on {listener}")
+    }
+}
+
+/// What all containers of the workload's pods have written.
+pub(super) fn log_lines(sandbox: &Sandbox) -> Vec<String> {
+    let (pods, _) = sandbox.store.list(Kind::Pod, Some(&sandbox.namespace));
+    let mut found = Vec::new();
+    for pod in &pods {
+        for status in statuses(pod) {
+            let container = status["name"].as_str().unwrap_or_default();
+            let lines = sandbox.logs.lines(&sandbox.namespace, name(pod), container);
+            found.extend(lines.iter().map(|l| l.text.to_string()));
+        }
+    }
+    found
+}
+
+fn last_lines(sandbox: &Sandbox, text: &mut String, pod: &str, container: &str) {
     let lines = sandbox.logs.lines(&sandbox.namespace, pod, container);
     if lines.is_empty() {
         let _ = writeln!(text, "{pod}/{container} logged nothing");

@@ -80,6 +80,8 @@ async fn hold() -> Done {
         node_name: "node1".to_owned(),
         working_dir: "/".into(),
         seed: 1,
+        inherit_env: false,
+        link_program: true,
     })?;
     let mut watch = store.watch(Kind::Pod, 0);
     store.create(Kind::Pod, pod)?;

@@ -37,6 +37,8 @@ impl Cluster {
             node_name: "node1".to_owned(),
             working_dir: "/".into(),
             seed: 7,
+            inherit_env: false,
+            link_program: true,
         })
         .unwrap();
         let cluster = Arc::new(Self {

@@ -1,0 +1,144 @@
+//! `--docker`: what Docker's program is asked, by a stand-in for it that runs a process instead of a container.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use rollscope_tests::Workdir;
+
+use super::program::{nothing_is_left, signal, start, workdir};
+
+/// Writes down what it is asked; a container is a process of the command after the image.
+const STAND_IN: &str = r#"#!/bin/sh
+echo "$*" >> "$STATE/asked"
+case "$1" in
+  version) echo 27.0 ;;
+  create)
+    shift
+    while [ $# -gt 0 ]; do
+      case "$1" in
+        --name) echo "$2" > "$STATE/name"; shift 2 ;;
+        --network|--env|--stop-signal) shift 2 ;;
+        *) break ;;
+      esac
+    done
+    echo "$1" > "$STATE/image"; shift
+    : > "$STATE/command"
+    for word in "$@"; do echo "$word" >> "$STATE/command"; done
+    echo 0123456789ab ;;
+  start)
+    set --
+    while read -r word; do set -- "$@" "$word"; done < "$STATE/command"
+    "$@" &
+    echo $! > "$STATE/pid"
+    wait $! ;;
+  stop)
+    pid=$(cat "$STATE/pid")
+    kill -TERM "$pid"
+    tries=$(($3 * 10))
+    while kill -0 "$pid" 2>/dev/null && [ "$tries" -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    kill -KILL "$pid" 2>/dev/null || true ;;
+  rm) ;;
+  *) echo "unknown: $*" >&2; exit 1 ;;
+esac
+"#;
+
+fn stand_in(workdir: &Workdir) -> (String, PathBuf) {
+    let (bin, state) = (workdir.path().join("bin"), workdir.path().join("state"));
+    fs::create_dir(&state).unwrap();
+    let docker = workdir.write("bin/docker", STAND_IN);
+    fs::set_permissions(&docker, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    (path, state)
+}
+
+fn docker(
+    workdir: &Workdir,
+    flags: &[&str],
+    command: &[&str],
+) -> (rollscope_tests::Finished, Vec<String>) {
+    let (path, state) = stand_in(workdir);
+    let flags = [&["--docker", "shop/web:7"], flags].concat();
+    let mut started = start(workdir, &flags, command);
+    let output = started
+        .env("PATH", path)
+        .env("STATE", &state)
+        .output()
+        .unwrap();
+    let run = workdir.finished(output);
+    let asked = fs::read_to_string(state.join("asked")).unwrap();
+    (run, asked.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn a_container_is_created_started_stopped_with_its_grace_and_removed() {
+    let workdir = workdir();
+    let flags = ["--grace", "12s", "--pre-stop", "2s", "--env", "DELAY=1500"];
+    let (run, asked) = docker(&workdir, &flags, &["node", "server.js"]);
+    run.expect_exit(0);
+    let words: Vec<&str> = asked
+        .iter()
+        .map(|line| line.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(
+        words,
+        ["version", "rm", "create", "start", "stop", "rm", "rm"],
+        "{asked:#?}"
+    );
+    let create = &asked[2];
+    for part in [
+        "--network host",
+        "--env PORT",
+        "--env DELAY",
+        "shop/web:7 node server.js",
+    ] {
+        assert!(create.contains(part), "{part} in {create}");
+    }
+    assert!(
+        asked[4].starts_with("stop --time 10 rollscope-signal-"),
+        "{}",
+        asked[4]
+    );
+    let report = run.report();
+    assert_eq!(report["signal"]["exit_code"], 0, "{:#}", report["signal"]);
+    assert_eq!(report["signal"]["effect"], "handled");
+    assert_eq!(report["requests"]["failed"], 0);
+    nothing_is_left(&workdir, workdir.path().to_str().unwrap());
+}
+
+#[test]
+fn a_container_that_has_to_be_killed_fails_the_gate() {
+    let workdir = workdir();
+    let (run, asked) = docker(
+        &workdir,
+        &["--grace", "3s", "--max-failed", "1000"],
+        &["node", "deaf.js"],
+    );
+    // Outside of a container the server's default action is to die: here the stand-in is the container.
+    run.expect_exit(1);
+    assert!(
+        asked.iter().any(|line| line.starts_with("stop --time 3")),
+        "{asked:#?}"
+    );
+    assert_ne!(run.report()["signal"]["exit_code"], 0);
+}
+
+#[test]
+fn without_an_engine_the_message_says_what_is_missing() {
+    let workdir = workdir();
+    let run = signal(&workdir, &["--docker", "shop/web:7"], &[]);
+    run.expect_exit(4);
+    assert!(
+        run.stderr.contains("--docker needs a Docker engine"),
+        "{}",
+        run.stderr
+    );
+    let mut started = start(&workdir, &["--docker", "shop/web:7"], &[]);
+    let nowhere = started.env("PATH", workdir.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&nowhere.stderr).into_owned();
+    assert_eq!(nowhere.status.code(), Some(4));
+    assert!(
+        said.contains("the program `docker` cannot be run"),
+        "{said}"
+    );
+}
