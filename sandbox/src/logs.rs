@@ -285,6 +285,8 @@ pub struct LogReader {
     /// Where a reader that does not follow stops.
     stop: Option<u64>,
     since: Option<Timestamp>,
+    /// Lines that were dropped before they were read, and not told of yet.
+    lost: u64,
 }
 
 impl LogReader {
@@ -305,7 +307,24 @@ impl LogReader {
             next,
             stop,
             since: options.since,
+            lost: 0,
         }
+    }
+
+    /// The next line if it is there already.
+    pub fn ready(&mut self) -> Option<LogLine> {
+        while self.stop.is_none_or(|stop| self.next < stop) {
+            let line = self.look().0?;
+            if self.since.is_none_or(|since| line.time >= since) {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    /// How many lines were dropped before they could be read, since this was last asked.
+    pub fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.lost)
     }
 
     /// The next line; `None` at the end (of what was there, or when following, of the container). Lines that were
@@ -329,6 +348,7 @@ impl LogReader {
 
     fn look(&mut self) -> (Option<LogLine>, bool) {
         let lines = self.run.lock();
+        self.lost += lines.dropped.saturating_sub(self.next);
         self.next = self.next.max(lines.dropped);
         let index = usize::try_from(self.next - lines.dropped).unwrap_or(usize::MAX);
         let line = lines.lines.get(index).cloned();
@@ -367,6 +387,22 @@ mod tests {
         tokio::task::yield_now().await;
         writer.copy(LogStream::Stderr, &b"two\nthree"[..]).await;
         assert_eq!(reading.await.unwrap(), ["one", "two", "three"]);
+    }
+
+    #[tokio::test]
+    async fn lines_that_are_there_are_read_without_waiting_and_lost_ones_are_counted() {
+        let logs = LogStore::with_limit(8);
+        let writer = logs.start("shop", "web", "app");
+        let mut reader = logs.read("shop", "web", "app", &follow()).unwrap();
+        assert_eq!(reader.ready(), None);
+        for text in ["one", "two", "three"] {
+            writer.line(LogStream::Stdout, text, false);
+        }
+        let first = reader.next().await.unwrap();
+        assert_eq!(&*first.text, "two");
+        assert_eq!((reader.take_lost(), reader.take_lost()), (1, 0));
+        assert_eq!(reader.ready().as_ref().map(|l| &*l.text), Some("three"));
+        assert_eq!(reader.ready(), None);
     }
 
     #[tokio::test]

@@ -173,6 +173,21 @@ impl Sandbox {
         availability::log_lines(self)
     }
 
+    /// Returns when a pod has been sent its stop signal and that is written on it (see [`GivenWorkload`]).
+    pub async fn signalled(&self) {
+        let mut written = self.store.subscribe();
+        loop {
+            written.mark_unchanged();
+            let (pods, _) = self.store.list(Kind::Pod, Some(&self.namespace));
+            if pods.iter().any(|pod| crate::kubelet::was_signalled(pod)) {
+                return;
+            }
+            if written.changed().await.is_err() {
+                std::future::pending().await
+            }
+        }
+    }
+
     /// The objects of the cluster.
     pub const fn store(&self) -> &Store {
         &self.store

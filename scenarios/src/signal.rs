@@ -20,8 +20,6 @@ use crate::{units, words};
 const BEYOND_GRACE: Duration = Duration::from_secs(15);
 /// The load rests this long before the signal, and this long after it, where it is to come between requests.
 const REST: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(700)];
-/// A first request that is to come after the signal comes this long after it.
-const FIRST_REQUEST: Duration = Duration::from_millis(400);
 /// From the first stop signal to the second.
 const AGAIN: Duration = Duration::from_millis(300);
 
@@ -221,21 +219,17 @@ impl SignalPlan {
                 _ => {}
             }
         }
-        let mut load_after = None;
         match moment {
-            Moment::BeforeFirstRequest => {
-                scenario
-                    .stages
-                    .retain(|s| !matches!(s.kind, StageKind::Warmup(_)));
-                load_after = Some(pre_stop + FIRST_REQUEST);
-            }
+            Moment::BeforeFirstRequest => scenario
+                .stages
+                .retain(|s| !matches!(s.kind, StageKind::Warmup(_))),
             Moment::BetweenRequests => rest(&mut scenario, pre_stop),
-            Moment::MidBody => scenario.load.requests.retain(|r| r.name.starts_with(SLOW)),
+            Moment::MidBody => only_slow(&mut scenario.load),
             Moment::Steady | Moment::Twice => {}
         }
         RunPlan {
             scenario,
-            load_after,
+            after_signal: moment == Moment::BeforeFirstRequest,
             again_after: (moment == Moment::Twice).then_some(AGAIN),
         }
     }
@@ -258,10 +252,20 @@ const SLOW: &str = "slow";
 pub struct RunPlan {
     /// Its scenario.
     pub scenario: Scenario,
-    /// The load begins so long after the run; at once where there is none.
-    pub load_after: Option<Duration>,
+    /// The load begins when the signal has been sent.
+    pub after_signal: bool,
     /// The stop signal is sent a second time so long after the first.
     pub again_after: Option<Duration>,
+}
+
+/// Only the slow requests, as many of them as with the others.
+fn only_slow(load: &mut Load) {
+    let weight = |requests: &[RequestSpec]| requests.iter().map(|r| r.weight).sum::<u32>();
+    let all = weight(&load.requests);
+    load.requests.retain(|r| r.name.starts_with(SLOW));
+    if let Rate::Constant(rate) = &mut load.rate {
+        *rate *= f64::from(weight(&load.requests)) / f64::from(all.max(1));
+    }
 }
 
 /// No slot is due from shortly before the signal until shortly after it.
@@ -513,6 +517,22 @@ mod tests {
         assert_eq!(of(true)[0], Moment::Steady);
         assert!(of(true).contains(&Moment::MidBody));
         assert!(!of(false).contains(&Moment::MidBody));
+    }
+
+    #[test]
+    fn in_mid_body_there_are_as_many_slow_requests_as_under_a_steady_load() {
+        let mut flags = flags();
+        flags.slow_path = Some("/export".to_owned());
+        let plan = SignalPlan::from_flags(&flags).unwrap();
+        let run = plan.at(Moment::MidBody, 4, GRACE, Duration::ZERO);
+        assert_eq!(run.scenario.load.rate, Rate::Constant(10.0));
+        assert!(
+            run.scenario
+                .load
+                .requests
+                .iter()
+                .all(|r| r.path == "/export")
+        );
     }
 
     #[test]

@@ -95,6 +95,11 @@ impl Clocks {
         kube_time::parse(text).map(|t| self.to_run(clock, t))
     }
 
+    /// The run's time of an RFC 3339 text that was written on the machine of the run itself.
+    pub(crate) fn read_own(&self, text: &str) -> Option<Interval> {
+        kube_time::parse(text).map(|t| self.with_offset(t, 0, 0))
+    }
+
     /// A node's clock; where nothing is known of it, the API server's stands for it (nodes keep time by NTP).
     fn offset(&self, clock: &str) -> Offset {
         self.offsets

@@ -251,8 +251,8 @@ fn describe(pod: &mut Pod, view: PodView<'_>) {
 fn signals(pod: &mut Pod, view: PodView<'_>, seen: &Seen<'_>, clocks: &Clocks) {
     let written = view.signals();
     for s in written.into_iter().skip(pod.signals.len()) {
-        let clock = node_clock(pod.node.as_deref());
-        let at = clocks.read(&clock, &s.at).unwrap_or(Interval::at(seen.at));
+        // The sandbox writes them down, whose clock is the run's.
+        let at = clocks.read_own(&s.at).unwrap_or(Interval::at(seen.at));
         let hi = at.hi.min(seen.at);
         pod.signals.push(SentSignal {
             name: s.name,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rollscope_collector::{Collector, Progress, WalkEnd, walk};
-use rollscope_loadgen::{LoadConfig, LoadShare, RunningLoad};
+use rollscope_loadgen::{LoadConfig, RunningLoad};
 use rollscope_records::{
     EndKind, GeneratorRecord, RecordingWriter, RunClock, RunEnd, RunRecord, WriteError,
 };
@@ -43,8 +43,8 @@ struct User {
     tui: bool,
     /// Which of several generators this is.
     shard: Option<OwnShard>,
-    /// When the load begins, from the run's beginning.
-    load_after: Option<Duration>,
+    /// Whether the load begins only when the program has been sent its signal.
+    after_signal: bool,
 }
 
 /// Opens the target, records the run, and closes the target again, however it went.
@@ -58,7 +58,7 @@ pub(crate) async fn record(
         interrupt,
         tui: setup.tui,
         shard: setup.shard,
-        load_after: setup.program.as_ref().and_then(|p| p.load_after),
+        after_signal: setup.program.as_ref().is_some_and(|p| p.after_signal),
     };
     let mut interrupted = user.interrupt.stopped().clone();
     let target = tokio::select! {
@@ -153,26 +153,10 @@ async fn load(
     user: &User,
     collector: Option<&Collector>,
 ) -> Result<(Option<GeneratorRecord>, RunEnd), Failure> {
-    let load = RunningLoad::start(LoadConfig {
-        load: scenario.load.clone(),
-        base_url: target.base_url.clone(),
-        env: Box::new(|name| std::env::var(name).ok()),
-        clock,
-        recorder: std::sync::Arc::new(recorder.clone()),
-        dialer: target.dialer.clone(),
-        share: match user.shard {
-            Some(shard) => Some(shard.share(&clock)?),
-            None => user.load_after.map(|after| later(&clock, after)),
-        },
-        program: Some(std::env::current_exe().map_err(Failure::environment)?),
-    })
-    .map_err(Failure::environment)?;
     let (progress, seen) = watch::channel(Progress::default());
     let cluster = collector.map(Collector::cluster);
     let interrupted = user.interrupt.stopped();
     let generators = user.shard.map_or(1, |s| s.of);
-    let mut display = Display::new(scenario, generators, clock, user.tui);
-    let shown = display.show(&seen, || load.stats(), collector, &user.interrupt);
     let stages = || {
         walk(
             &scenario.stages,
@@ -183,8 +167,30 @@ async fn load(
             interrupted.clone(),
         )
     };
+    let walked = staged(user, &clock, &progress, stages);
+    tokio::pin!(walked);
+    let early = match &target.sandbox {
+        Some(sandbox) if user.after_signal => tokio::select! {
+            end = &mut walked => Some(end),
+            () = sandbox.signalled() => None,
+        },
+        _ => None,
+    };
+    let load = RunningLoad::start(LoadConfig {
+        load: scenario.load.clone(),
+        base_url: target.base_url.clone(),
+        env: Box::new(|name| std::env::var(name).ok()),
+        clock,
+        recorder: std::sync::Arc::new(recorder.clone()),
+        dialer: target.dialer.clone(),
+        share: user.shard.map(|s| s.share(&clock)).transpose()?,
+        program: Some(std::env::current_exe().map_err(Failure::environment)?),
+    })
+    .map_err(Failure::environment)?;
+    let mut display = Display::new(scenario, generators, clock, user.tui);
+    let shown = display.show(&seen, || load.stats(), collector, &user.interrupt);
     let end = tokio::select! {
-        end = staged(user, &clock, &progress, stages) => end,
+        end = async { match early { Some(end) => end, None => walked.await } } => end,
         error = disk_error(recorder) => environment_failed(error),
         () = shown => unreachable!("the display never ends by itself"),
     };
@@ -198,16 +204,6 @@ async fn load(
         EndKind::EnvironmentFailed | EndKind::Interrupted => load.abort().await,
     };
     Ok((Some(generator), end))
-}
-
-/// All of a load that begins `after` now, and ends when it is told to.
-fn later(clock: &RunClock, after: Duration) -> LoadShare {
-    LoadShare {
-        index: 0,
-        of: 1,
-        starts: clock.now().plus(after),
-        slots: u64::MAX / 2,
-    }
 }
 
 /// Takes the run through its stages; of several generators, at their common time, and only where this one drives.

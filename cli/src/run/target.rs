@@ -37,8 +37,8 @@ pub(crate) struct OneProgram {
     pub(crate) ready_line: Option<Ready>,
     /// Whether each request is tried once before the load begins.
     pub(crate) tried: bool,
-    /// When the load begins, from the run's beginning.
-    pub(crate) load_after: Option<Duration>,
+    /// Whether the load begins only when it has been sent its signal.
+    pub(crate) after_signal: bool,
 }
 
 /// An open target.

@@ -23,7 +23,7 @@ use workload::Program;
 
 /// Puts the program to the test, once or several times. The exit code is the worst run's.
 pub(crate) fn signal(args: &SignalArgs) -> Result<Exit, Failure> {
-    let program = Program::of(args)?;
+    let mut program = Program::of(args)?;
     if args.docker.is_some() {
         docker::check_engine()?;
     }
@@ -32,8 +32,8 @@ pub(crate) fn signal(args: &SignalArgs) -> Result<Exit, Failure> {
     let ended = run::runtime()?.block_on(async {
         let interrupt = Interrupt::listen().map_err(Failure::environment)?;
         match args.repeat {
-            1 => once(&program, args, &output, &interrupt).await,
-            _ => repeat::all(&program, args, &output, &interrupt).await,
+            1 => once(&mut program, args, &output, &interrupt).await,
+            _ => repeat::all(&mut program, args, &output, &interrupt).await,
         }
     });
     if ended.is_err() {
@@ -43,7 +43,7 @@ pub(crate) fn signal(args: &SignalArgs) -> Result<Exit, Failure> {
 }
 
 async fn once(
-    program: &Program,
+    program: &mut Program,
     args: &SignalArgs,
     output: &Output,
     interrupt: &Interrupt,
@@ -54,7 +54,7 @@ async fn once(
 
 /// Records one run, with the signal at that moment.
 async fn record(
-    program: &Program,
+    program: &mut Program,
     args: &SignalArgs,
     (moment, run): (Moment, usize),
     output: &Output,
@@ -83,7 +83,7 @@ async fn record(
             ready_within: *ready_within,
             ready_line: ready.clone(),
             tried: moment != Moment::BeforeFirstRequest,
-            load_after: plan.load_after,
+            after_signal: plan.after_signal,
         }),
         ..Setup::default()
     };

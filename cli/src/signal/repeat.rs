@@ -25,7 +25,7 @@ struct Run {
 
 /// Makes all runs and sums them up: `signal.json`, `index.html`, a table. An interruption ends them.
 pub(super) async fn all(
-    program: &Program,
+    program: &mut Program,
     args: &SignalArgs,
     output: &Output,
     interrupt: &Interrupt,
@@ -55,7 +55,7 @@ pub(super) async fn all(
 }
 
 async fn one(
-    program: &Program,
+    program: &mut Program,
     args: &SignalArgs,
     (moment, index): (Moment, usize),
     output: &Output,

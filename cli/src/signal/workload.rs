@@ -24,6 +24,8 @@ pub(super) struct Program {
     working_dir: PathBuf,
     port: PortClaim,
     container: Option<String>,
+    /// The port that the command line asks for.
+    asked: Option<u16>,
 }
 
 impl Program {
@@ -45,6 +47,7 @@ impl Program {
             text,
             working_dir,
             container: None,
+            asked: args.port,
         };
         let told = program.manifest(&program.single)?;
         program.port = claim(args.port, told.port())?;
@@ -96,12 +99,16 @@ impl Program {
         }
     }
 
-    /// One run, and the workload for it.
+    /// One run, and the workload for it. The port may have been taken by somebody else since the last one.
     pub(super) fn prepare(
-        &self,
+        &mut self,
         moment: Moment,
         run: usize,
     ) -> Result<(RunPlan, GivenWorkload), Failure> {
+        if run > 0 && !self.port.is_free() {
+            self.port = claim(self.asked, None)?;
+            self.single.port = Some(self.port.port());
+        }
         let manifest = self.manifest(&self.single)?;
         let (grace, pre_stop) = (manifest.grace(), manifest.pre_stop());
         let plan = self.plan.at(moment, run, grace, pre_stop);

@@ -13,6 +13,11 @@ use super::route::Target;
 use crate::logs::{LogLine, LogOptions, LogReader, LogStore};
 use crate::{Kind, Store};
 
+/// A piece of a log that is sent at once, in bytes, from which on no further line is added.
+const PIECE: usize = 32 * 1024;
+/// How a kubelet writes its own trouble into a log.
+const TROUBLE: &str = "unable to retrieve container logs for rollscope";
+
 /// A container's log, whole or followed.
 pub(super) fn log(
     store: &Store,
@@ -118,8 +123,23 @@ impl Pieces {
         if self.left == 0 {
             return None;
         }
-        let line = self.reader.next().await?;
-        let mut piece = self.written(&line).into_bytes();
+        let mut line = self.reader.next().await;
+        let mut text = String::new();
+        let lost = self.reader.take_lost();
+        if lost > 0 {
+            text.push_str(&format!(
+                "{TROUBLE}: {lost} lines were dropped before they were read\n"
+            ));
+        }
+        // What is there goes together: a frame for each line would be slower than a program that writes in a loop.
+        while let Some(next) = line {
+            text.push_str(&self.written(&next));
+            line = (text.len() < PIECE).then(|| self.reader.ready()).flatten();
+        }
+        if text.is_empty() {
+            return None;
+        }
+        let mut piece = text.into_bytes();
         piece.truncate(self.left);
         self.left -= piece.len();
         Some(piece.into())

@@ -48,6 +48,11 @@ impl PortClaim {
         claim_port(&mut StdRng::seed_from_u64(rand::random()))
     }
 
+    /// Whether still nobody listens on it.
+    pub fn is_free(&self) -> bool {
+        is_free(self.port)
+    }
+
     /// The port.
     pub const fn port(&self) -> u16 {
         self.port

@@ -32,3 +32,4 @@ mod kubelet;
 
 pub use addresses::PortClaim;
 pub use kubelet::{Kubelet, KubeletConfig, KubeletError};
+pub(crate) use witness::was_signalled;

@@ -61,6 +61,12 @@ impl Witness {
     }
 }
 
+/// Whether a signal is written down on a pod.
+pub(crate) fn was_signalled(pod: &Value) -> bool {
+    let list = pod["metadata"]["annotations"][SIGNALS].as_str();
+    list.is_some_and(|l| l.starts_with('['))
+}
+
 /// How long after the first stop signal a second one is due, if the pod asks for one.
 pub(super) fn again_after(pod: &Pod) -> Option<Duration> {
     let millis = annotation(pod, AGAIN)?.parse().ok()?;

@@ -103,7 +103,7 @@ fn a_container_is_created_started_stopped_with_its_grace_and_removed() {
     assert_eq!(report["signal"]["exit_code"], 0, "{:#}", report["signal"]);
     assert_eq!(report["signal"]["effect"], "handled");
     assert_eq!(report["requests"]["failed"], 0);
-    nothing_is_left(&workdir, workdir.path().to_str().unwrap());
+    nothing_is_left(&workdir);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rollscope_tests::{Workdir, descendants, wait_until, wait_until_gone};
 
-use super::program::{nothing_is_left, on_a_command_line, own_sleep, start, workdir};
+use super::program::{any_process, nothing_is_left, own_sleep, start, workdir};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -23,7 +23,7 @@ fn under_way(workdir: &Workdir, mark: &str) -> (Child, Vec<u32>) {
     let recording = workdir.path().join("out/recording.rollscope");
     wait_until("a recording", SOON, || recording.join("run.json").exists());
     wait_until("the grandchild", SOON, || {
-        on_a_command_line(&format!("sleep\0{mark}"))
+        any_process("cmdline", &format!("sleep\0{mark}"))
     });
     let processes = descendants(run.id());
     (run, processes)
@@ -40,7 +40,7 @@ fn an_interrupt_ends_in_a_partial_report_and_nothing_is_left_behind() {
     run.expect_exit(130);
     wait_until_gone(&processes, SOON);
     assert_eq!(run.report()["verdict"]["outcome"], "interrupted");
-    nothing_is_left(&workdir, &mark);
+    nothing_is_left(&workdir);
 }
 
 #[test]
@@ -51,5 +51,5 @@ fn a_killed_tester_leaves_neither_processes_nor_temporary_files() {
     kill(Pid::from_raw(run.id() as i32), Signal::SIGKILL).unwrap();
     run.wait().unwrap();
     wait_until_gone(&processes, SOON);
-    nothing_is_left(&workdir, &mark);
+    nothing_is_left(&workdir);
 }

@@ -19,7 +19,9 @@ fn five_runs_meet_five_moments_and_a_graceful_server_passes_all_of_them() {
         "--slow-path",
         "/body?ms=900",
         "--env",
-        "DELAY=1500",
+        "DELAY=2500",
+        "--endpoint-lag",
+        "1500ms",
     ];
     let run = signal(&workdir, &flags, &["node", "server.js"]);
     run.expect_exit(0);
@@ -72,7 +74,7 @@ fn five_runs_meet_five_moments_and_a_graceful_server_passes_all_of_them() {
     );
     assert!(run.out.join("index.html").exists());
     assert!(run.stdout.contains("5 of 5 runs passed"), "{}", run.stdout);
-    nothing_is_left(&workdir, workdir.path().to_str().unwrap());
+    nothing_is_left(&workdir);
 }
 
 fn read(workdir: &rollscope_tests::Workdir, folder: &str) -> Value {

@@ -59,7 +59,10 @@ pub(crate) fn signal(workdir: &Workdir, flags: &[&str], command: &[&str]) -> Fin
 
 /// `rollscope signal`, not started yet.
 pub(crate) fn start(workdir: &Workdir, flags: &[&str], command: &[&str]) -> std::process::Command {
-    let mut args = vec!["signal", "--out", "out", "--endpoint-lag", "500ms"];
+    let mut args = vec!["signal", "--out", "out"];
+    if !flags.contains(&"--endpoint-lag") {
+        args.extend(["--endpoint-lag", "500ms"]);
+    }
     args.extend(flags);
     if !command.is_empty() {
         args.push("--");
@@ -70,24 +73,24 @@ pub(crate) fn start(workdir: &Workdir, flags: &[&str], command: &[&str]) -> std:
     started
 }
 
-/// Fails while a process runs that has `mark` on its command line, or a temporary file is left.
-pub(crate) fn nothing_is_left(workdir: &Workdir, mark: &str) {
-    wait_until(
-        &format!("the end of every {mark}"),
-        Duration::from_secs(20),
-        || !on_a_command_line(mark),
-    );
-    let left: Vec<_> = fs::read_dir(workdir.path().join("tmp")).unwrap().collect();
-    assert!(left.is_empty(), "{left:?}");
+/// Fails while a process runs that descends from a run in this folder, or a temporary file is left.
+pub(crate) fn nothing_is_left(workdir: &Workdir) {
+    let folder = workdir.path().join("tmp").to_str().unwrap().to_owned();
+    let left = || any_process("environ", &folder);
+    wait_until("the end of every process", Duration::from_secs(20), || {
+        !left()
+    });
+    let files: Vec<_> = fs::read_dir(workdir.path().join("tmp")).unwrap().collect();
+    assert!(files.is_empty(), "{files:?}");
 }
 
-/// Whether a process runs that has `mark` on its command line, this one apart.
-pub(crate) fn on_a_command_line(mark: &str) -> bool {
+/// Whether a process runs that has `text` in that file of its own in `/proc`, this one apart.
+pub(crate) fn any_process(file: &str, text: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes
         .filter(|p| p.file_name() != *std::process::id().to_string())
-        .filter_map(|p| fs::read(p.path().join("cmdline")).ok())
-        .any(|line| line.windows(mark.len()).any(|w| w == mark.as_bytes()))
+        .filter_map(|p| fs::read(p.path().join(file)).ok())
+        .any(|content| content.windows(text.len()).any(|w| w == text.as_bytes()))
 }
 
 /// A length of time in seconds that no other test sleeps for: a mark on a command line.

@@ -33,7 +33,7 @@ fn subject(name: &str, more: &[&str]) -> (Finished, Ledgers, Workdir) {
     flags.extend(SLOW);
     flags.extend(more);
     let run = signal(&workdir, &flags, &[PROGRAM, "subject"]);
-    nothing_is_left(&workdir, workdir.path().to_str().unwrap());
+    nothing_is_left(&workdir);
     let ledgers = workdir.ledgers();
     (run, ledgers, workdir)
 }
