@@ -412,7 +412,7 @@ fn every_shipped_scenario_is_valid_named_as_its_file_and_short() {
             .iter()
             .map(|s| match s.kind {
                 StageKind::Warmup(d) | StageKind::Settle(d) => d,
-                StageKind::Restart | StageKind::Exec(_) => Duration::ZERO,
+                StageKind::Restart | StageKind::Exec(_) | StageKind::Signal => Duration::ZERO,
             })
             .sum();
         assert!(fixed <= Duration::from_secs(10), "{name}: {fixed:?}");
