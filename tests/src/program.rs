@@ -10,6 +10,12 @@ use serde_json::Value;
 
 use crate::Ledgers;
 
+/// The folder of the shipped scenarios.
+fn shipped() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().unwrap().join("scenarios")
+}
+
 /// A temporary folder with a copy of the shipped scenarios, in which the subjects keep ledgers.
 #[derive(Debug)]
 pub struct Workdir {
@@ -38,28 +44,29 @@ impl Workdir {
             dir,
             program: PathBuf::from(program),
         };
-        fs::create_dir_all(workdir.path().join("scenarios/manifests")).unwrap();
         fs::create_dir(workdir.ledger_dir()).unwrap();
-        let shipped = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .unwrap()
-            .join("scenarios");
-        for (folder, edit) in [("", false), ("manifests", true)] {
-            for entry in fs::read_dir(shipped.join(folder)).unwrap() {
-                let path = entry.unwrap().path();
-                if path.extension().is_some_and(|e| e == "yaml") {
-                    let text = fs::read_to_string(&path).unwrap();
-                    let text = if edit {
-                        workdir.with_ledger(&text)
-                    } else {
-                        text
-                    };
-                    let copy = workdir.path().join("scenarios").join(folder);
-                    fs::write(copy.join(path.file_name().unwrap()), text).unwrap();
-                }
-            }
+        for folder in ["", "manifests", "node", "node/manifests"] {
+            workdir.copy(folder);
         }
         workdir
+    }
+
+    /// Copies a folder of the shipped scenarios.
+    fn copy(&self, folder: &str) {
+        let copy = self.path().join("scenarios").join(folder);
+        fs::create_dir_all(&copy).unwrap();
+        for entry in fs::read_dir(shipped().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|e| e == "yaml") {
+                let text = fs::read_to_string(&path).unwrap();
+                let text = match folder {
+                    "manifests" => self.with_ledger(&text),
+                    "node/manifests" => self.with_node_ledger(&text),
+                    _ => text,
+                };
+                fs::write(copy.join(path.file_name().unwrap()), text).unwrap();
+            }
+        }
     }
 
     /// The folder.
@@ -83,6 +90,27 @@ impl Workdir {
             self.ledger_dir().display()
         );
         manifest.replace(SUBJECT, &ledger)
+    }
+
+    /// The same for a manifest whose command is a Node.js subject's, which stays where it is.
+    fn with_node_ledger(&self, manifest: &str) -> String {
+        const FOLDER: &str = "workingDir: ../../subjects/";
+        const ENV: &str = "          env:\n";
+        const PORTS: &str = "          ports:\n";
+        assert!(
+            manifest.contains(FOLDER),
+            "a manifest without a subject's folder:\n{manifest}"
+        );
+        let there = format!("workingDir: {}/", shipped().join("subjects").display());
+        let ledger = format!(
+            "{ENV}            - name: SUBJECT_LEDGER\n              value: {}\n",
+            self.ledger_dir().display()
+        );
+        let manifest = manifest.replace(FOLDER, &there);
+        match manifest.contains(ENV) {
+            true => manifest.replacen(ENV, &ledger, 1),
+            false => manifest.replacen(PORTS, &(ledger + PORTS), 1),
+        }
     }
 
     /// Writes a file below the folder and returns its path.

@@ -4,8 +4,8 @@
 //! Kubernetes 1.36. Where a kubelet waits for its relist of the container runtime (once a second), so does this one:
 //! restarts in place, the second readiness probe and the removal of a dead pod happen on that beat.
 //!
-//! What differs: images are ignored, memory limits are not enforced (a container that has one and dies of a SIGKILL
-//! which is not the kubelet's counts as killed for want of memory), a second deletion with a shorter grace does not run the
+//! What differs: images are ignored, a memory limit holds for what the container's processes have resident (one that has a
+//! limit and dies of a SIGKILL which is not the kubelet's counts as killed for want of memory), a second deletion with a shorter grace does not run the
 //! preStop hook again, and gRPC and HTTPS probes are not supported (they fail and say so).
 
 mod addresses;
@@ -16,6 +16,7 @@ mod events;
 mod grace;
 mod hooks;
 mod http_get;
+mod memory;
 mod node;
 mod pod;
 mod pod_worker;

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, timeout};
 
+use super::memory;
 use super::pod::Pod;
 use super::probe::{ProbeKind, ProbeWorker};
 use crate::logs::LogStream;
@@ -80,6 +81,10 @@ impl Run {
             logs.spawn(log.copy(LogStream::Stderr, stderr));
         }
         let (asks, unhealthy) = mpsc::channel(1);
+        let ended = follow(process, truth.clone());
+        if let Some(limit) = memory::limit(container) {
+            tokio::spawn(memory::enforce(limit, handle.clone(), ended.clone()));
+        }
         Ok(Self {
             id: pod.container_id(),
             process: handle,
@@ -89,7 +94,7 @@ impl Run {
             asks,
             startup: watch::channel(container.startup_probe.is_none()).0,
             killed: AtomicBool::new(false),
-            ended: follow(process, truth.clone()),
+            ended,
             truth,
             readiness: JoinSet::new(),
             others: JoinSet::new(),

@@ -1,0 +1,11 @@
+//! The Node.js subjects, on the installed node and npm, against the README's table and against what they and their
+//! clients say themselves.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod counts;
+mod environment;
+mod rollouts;
+mod table;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_rollscope-under-test");

@@ -1,0 +1,87 @@
+//! The README's table of the Node.js subjects: what each is expected to get.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Expected {
+    pub(crate) subject: String,
+    pub(crate) exit_code: i32,
+    /// The cause that must be among those of its bursts; `None`: no request fails.
+    pub(crate) cause: Option<String>,
+    /// Causes that may stand beside it.
+    pub(crate) beside: BTreeSet<String>,
+    /// Findings that must be told.
+    pub(crate) findings: BTreeSet<String>,
+}
+
+const HEADING: &str = "### Node.js subjects";
+
+/// The folder of the repository.
+pub(crate) fn repository() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().unwrap().to_owned()
+}
+
+/// Every row.
+pub(crate) fn expected() -> Vec<Expected> {
+    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+    let (_, section) = readme.split_once(HEADING).expect("the table's heading");
+    let rows = section
+        .lines()
+        .skip_while(|l| !l.starts_with("|---"))
+        .skip(1);
+    rows.take_while(|l| l.starts_with('|')).map(row).collect()
+}
+
+fn row(line: &str) -> Expected {
+    let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+    let [subject, _, exit_code, cause, findings] = cells[..] else {
+        panic!("not a row of five: {line}");
+    };
+    let mut causes = words(cause).into_iter();
+    Expected {
+        subject: words(subject).remove(0),
+        exit_code: exit_code.parse().unwrap(),
+        cause: causes.next(),
+        beside: causes.collect(),
+        findings: words(findings).into_iter().collect(),
+    }
+}
+
+/// What stands in backquotes.
+fn words(cell: &str) -> Vec<String> {
+    cell.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn names(folder: &str, extension: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(repository().join(folder)).unwrap();
+    entries
+        .map(|e| e.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == extension))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn every_scenario_and_manifest_of_a_node_subject_has_its_row() {
+    let rows: BTreeSet<_> = expected().into_iter().map(|e| e.subject).collect();
+    assert_eq!(names("scenarios/node", "yaml"), rows);
+    assert_eq!(names("scenarios/node/manifests", "yaml"), rows);
+}
+
+#[test]
+fn every_program_of_a_node_subject_has_its_row() {
+    let rows: BTreeSet<_> = expected().into_iter().map(|e| e.subject).collect();
+    let mut programs = names("scenarios/subjects/node", "js");
+    // What is copied into services; the subjects with a command of another kind run the reference.
+    assert!(programs.remove("graceful-shutdown"));
+    programs.extend(["npm-start", "shell-wrapped"].map(str::to_owned));
+    assert_eq!(programs, rows);
+}
