@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rollscope_records::{GeneratorRecord, Interval, RunOffset};
 use serde::{Serialize, Serializer};
 
+use crate::jobs::JobsReport;
 use crate::journeys::Journeys;
 use crate::signal::SignalReport;
 
@@ -76,6 +77,8 @@ pub struct Analysis {
     pub generator: Option<GeneratorRecord>,
     /// Connections that were held open, by their name in the scenario; empty where there were none.
     pub streams: Vec<StreamReport>,
+    /// The jobs that the load submitted; `None` where it submits none.
+    pub jobs: Option<JobsReport>,
     /// The users' journeys; `None` where the load has none.
     pub journeys: Option<Journeys>,
     /// What one program did with its stop signal; `None` where the run is of another kind.

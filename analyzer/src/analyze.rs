@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rollscope_records::{GeneratorRecord, Recording, RunOffset, WatchRecord};
+use rollscope_records::{GeneratorRecord, JobRecord, Recording, RunOffset, WatchRecord};
 
 use crate::analysis::{Analysis, Burst, MsLength, RunSummary, SCHEMA};
 use crate::background::Baseline;
@@ -13,6 +13,7 @@ use crate::corners::{Corner, corners, judge_at_corners};
 use crate::drain::drains;
 use crate::gaps::Gaps;
 use crate::held_open::stream_reports;
+use crate::jobs::{Jobs, job_reports};
 use crate::measure::{measure, pod_reports};
 use crate::ordered::Ordered;
 use crate::timeline::{LogBook, PodIx, Timeline, settle, stage_reports, timeline};
@@ -42,6 +43,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let drains = drains(&timeline, &traffic, &logs, &gaps);
     let measures = measure(&timeline, &traffic, &drains);
     let baseline = Baseline::of(&traffic, &timeline);
+    let jobs = Jobs::of(recording, &timeline);
     let cx = Context {
         timeline: &timeline,
         traffic: &traffic,
@@ -50,6 +52,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         gaps: &gaps,
         baseline: &baseline,
         measures: &measures,
+        jobs: jobs.as_ref(),
         target: &recording.run.target.kind,
         corners: &corners,
         stages: stage_reports(&ordered.stages),
@@ -105,6 +108,7 @@ fn assembled(
         notes: notes::notes(recording, cx),
         requests: counts,
         streams: stream_reports(&recording.streams),
+        jobs: job_reports(cx.jobs, cx.timeline),
         gaps: gap_reports,
         bursts,
         assertions,
@@ -132,6 +136,7 @@ fn judged(
         gaps,
         baseline: &baseline,
         measures: &BTreeMap::new(),
+        jobs: None,
         target: &recording.run.target.kind,
         corners,
         stages: Vec::new(),
@@ -192,6 +197,14 @@ fn run_summary(recording: &Recording, first: RunOffset, last: RunOffset) -> RunS
     }
 }
 
+/// A job's event is a thing of the run; that its queue was asked is none.
+const fn last_of_jobs(record: &JobRecord) -> Option<RunOffset> {
+    match record {
+        JobRecord::Event { at, .. } => Some(*at),
+        _ => None,
+    }
+}
+
 /// The first and the last thing recorded.
 fn extent(recording: &Recording) -> (RunOffset, RunOffset) {
     let requests = recording
@@ -208,6 +221,7 @@ fn extent(recording: &Recording) -> (RunOffset, RunOffset) {
         .iter()
         .map(|l| l.at)
         .chain(recording.stages.iter().map(|s| s.at))
+        .chain(recording.jobs.iter().filter_map(last_of_jobs))
         .chain(recording.run.end.as_ref().map(|e| e.at));
     let mut all = requests.chain(watch).chain(others);
     let Some(one) = all.next() else {

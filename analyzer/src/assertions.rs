@@ -5,6 +5,7 @@ use rollscope_records::RunOffset;
 use crate::analysis::Assertion;
 use crate::context::Context;
 use crate::drain::EndedAt;
+use crate::jobs::Jobs;
 use crate::timeline::{PodIx, Voice};
 use crate::words::{count, names, span};
 
@@ -21,7 +22,8 @@ enum Answer {
 pub(crate) fn assertions(cx: &Context<'_>) -> Vec<Assertion> {
     let pods: Vec<PodIx> = cx.timeline.terminating().map(|(ix, ..)| ix).collect();
     if pods.is_empty() {
-        return Vec::new();
+        // Jobs may be lost without a pod's end.
+        return cx.jobs.and_then(|_| jobs(cx)).into_iter().collect();
     }
     let mut all = always(&pods, cx);
     let staged = pods
@@ -199,12 +201,58 @@ fn stages_in_order(ix: PodIx, cx: &Context<'_>) -> Answer {
     }
 }
 
-/// `jobs_kept`, where the scenario has marks for lost or repeated jobs (`job_lost`, `jobs_duplicated`).
+/// `jobs_kept`, where the scenario has jobs, or marks for lost or repeated ones (`job_lost`, `jobs_duplicated`).
 fn jobs(cx: &Context<'_>) -> Option<Assertion> {
+    match cx.jobs {
+        Some(jobs) => Some(jobs_kept(jobs, cx)),
+        None => jobs_told(cx),
+    }
+}
+
+const JOBS_KEPT: &str = "jobs_kept";
+
+/// By the jobs themselves.
+fn jobs_kept(jobs: &Jobs, cx: &Context<'_>) -> Assertion {
+    let (lost, repeated) = (jobs.lost().count() as u64, jobs.repeated().count() as u64);
+    let accepted = jobs.all.iter().filter(|j| j.accepted.is_some()).count() as u64;
+    let broken = lost + repeated > 0;
+    let mut pods: Vec<PodIx> = jobs
+        .lost()
+        .chain(jobs.repeated())
+        .filter_map(|j| j.last_holder()?.pod)
+        .collect();
+    pods.sort_by_key(|ix| ix.0);
+    pods.dedup();
+    let why = match &jobs.missing {
+        _ if broken => format!(
+            "of {} accepted {lost} lost and {repeated} done too often",
+            count(accepted, "job")
+        ),
+        Some(why) => format!("events may be missing: {why}"),
+        None if accepted == 0 => "no job was accepted".to_owned(),
+        None => format!("held by {}", count(accepted, "job")),
+    };
+    Assertion {
+        id: JOBS_KEPT.to_owned(),
+        text: match jobs.plan.max_repeats {
+            0 => "no job is lost, and none is done twice".to_owned(),
+            n => format!(
+                "no job is lost, and none is done more than {} times",
+                n.saturating_add(1)
+            ),
+        },
+        held: (broken || (jobs.missing.is_none() && accepted > 0)).then_some(!broken),
+        pods: cx.timeline.names(&pods),
+        why,
+    }
+}
+
+/// By marks in the logs.
+fn jobs_told(cx: &Context<'_>) -> Option<Assertion> {
     cx.logs.marks.iter().find(|name| is_about_lost_jobs(name))?;
     let pods: Vec<PodIx> = cx.timeline.indices().collect();
     Some(over(
-        "jobs_kept",
+        JOBS_KEPT,
         "no job is lost, and none is done twice",
         &pods,
         cx,

@@ -9,6 +9,7 @@ use crate::background::Baseline;
 use crate::corners::Corner;
 use crate::drain::Drain;
 use crate::gaps::Gaps;
+use crate::jobs::Jobs;
 use crate::measure::Measures;
 use crate::timeline::{LogBook, Pod, PodIx, Timeline};
 use crate::traffic::Traffic;
@@ -25,6 +26,8 @@ pub(crate) struct Context<'a> {
     pub(crate) measures: &'a BTreeMap<PodIx, Measures>,
     /// What the rollout runs on: `sandbox`, `kubernetes` or `none`.
     pub(crate) target: &'a str,
+    /// The jobs that the load submitted.
+    pub(crate) jobs: Option<&'a Jobs>,
     /// The cluster at the corners of what is known of other clocks.
     pub(crate) corners: &'a [Corner],
     /// The scenario's stages; empty while causes are judged.
@@ -49,6 +52,7 @@ impl<'a> Context<'a> {
             gaps: self.gaps,
             baseline: self.baseline,
             measures: self.measures,
+            jobs: self.jobs,
             target: self.target,
             corners: &[],
             stages: Vec::new(),

@@ -20,6 +20,7 @@ mod gaps;
 #[cfg(test)]
 mod golden;
 mod held_open;
+mod jobs;
 mod journeys;
 mod kube_time;
 mod latency;
@@ -46,6 +47,7 @@ pub use analysis::{
     ShutdownStage, Sign, StageMark, StageReport, StreamReport, Verdict, VerdictOutcome,
 };
 pub use analyze::analyze;
+pub use jobs::{JobEventReport, JobReport, JobsReport};
 pub use journeys::{JourneyStepReport, Journeys, StepCounts};
 pub use signal::{IdleConnections, InFlight, NewConnections, SignalReport, SignalledProcess};
 

@@ -47,6 +47,7 @@ fn wild(recording: &Recording) -> bool {
     recording.requests.iter().any(request)
         || recording.watch.iter().any(watch)
         || recording.logs.iter().any(|l| beyond(l.at))
+        || recording.jobs.iter().any(|j| beyond(j.at()))
         || recording.stages.iter().any(|s| beyond(s.at))
         || recording.clocks.iter().any(|c| {
             beyond(c.before)

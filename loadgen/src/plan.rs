@@ -11,7 +11,8 @@ use http_body_util::Full;
 use hyper::body::Body as _;
 use rollscope_records::{ConnectionRecord, Lane, Outcome, RunOffset, Text};
 use rollscope_scenarios::{
-    BodyCheck, HeaderSource, Load, PoolSpec, RequestSpec, StatusRange, StreamKind, StreamSpec,
+    BodyCheck, HeaderSource, JobKey, Load, PoolSpec, RequestSpec, StatusRange, StreamKind,
+    StreamSpec,
 };
 
 use crate::body::Body;
@@ -148,6 +149,8 @@ pub(crate) struct PreparedRequest {
     method: Method,
     uri: Uri,
     headers: HeaderMap,
+    /// The header that carries the key of a job, and what the key begins with.
+    job_key: Option<(HeaderName, String)>,
     body: Body,
     pub(crate) deadline: Duration,
     abort_after: Option<Duration>,
@@ -168,11 +171,15 @@ impl Plan {
         if load.requests.is_empty() {
             return Err(LoadError::NoRequests);
         }
-        let requests = load
+        let mut requests = load
             .requests
             .iter()
             .map(|spec| PreparedRequest::new(spec, &base, load.seed, env))
             .collect::<Result<Vec<_>, _>>()?;
+        if let Some(key) = &load.job_key {
+            let submits = requests.iter_mut().filter(|r| r.name == key.request);
+            submits.for_each(|r| r.carry(key));
+        }
         let streams = load.streams.iter();
         let streams = streams.map(|spec| PreparedStream::new(spec, &base, load.seed, env));
         let streams = streams.collect::<Result<Vec<_>, _>>()?;
@@ -271,6 +278,7 @@ impl PreparedRequest {
             uri,
             close_requested: crate::protocol::says_close(&headers),
             headers,
+            job_key: None,
             body: Body::new(spec.body.as_ref(), seed, env).map_err(problem)?,
             deadline: spec.deadline,
             abort_after: spec.abort_after,
@@ -279,12 +287,23 @@ impl PreparedRequest {
         })
     }
 
+    /// Makes it carry the key of the job that it submits.
+    fn carry(&mut self, key: &JobKey) {
+        let name = HeaderName::try_from(&key.header).ok();
+        self.job_key = name.map(|name| (name, key.prefix.clone()));
+    }
+
     /// The message for slot `seq`.
     pub(crate) fn message(&self, seq: u64) -> Request<Full<Bytes>> {
         let mut message = Request::new(Full::new(self.body.of(seq)));
         *message.method_mut() = self.method.clone();
         *message.uri_mut() = self.uri.clone();
         *message.headers_mut() = self.headers.clone();
+        if let Some((name, prefix)) = &self.job_key
+            && let Ok(key) = HeaderValue::try_from(format!("{prefix}{seq}"))
+        {
+            message.headers_mut().insert(name, key);
+        }
         message
     }
 

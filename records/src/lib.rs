@@ -6,6 +6,7 @@
 pub mod budget;
 mod clock;
 mod disk;
+mod jobs;
 mod journeys;
 mod long_lived;
 mod merge;
@@ -21,6 +22,7 @@ mod times;
 
 pub use clock::{Interval, RunClock, RunOffset};
 pub use disk::{ReadError, RecordingWriter, WriteError, requests_parquet};
+pub use jobs::{JobPlan, JobRecord};
 pub use journeys::{JourneyStep, JourneysRecord};
 pub use long_lived::{StreamEnd, StreamRecord};
 pub use merge::MergeError;

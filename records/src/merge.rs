@@ -72,6 +72,7 @@ impl Recording {
             }
             add_connections(&mut merged.connections, &part.connections);
             extend_new(&mut merged.streams, part.streams);
+            extend_new(&mut merged.jobs, part.jobs);
             merged.watch.extend(part.watch);
             merged.logs.extend(part.logs);
             extend_new(&mut merged.stages, part.stages);

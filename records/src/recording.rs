@@ -1,8 +1,8 @@
 //! A whole recording in memory: what an analysis reads.
 
 use crate::{
-    ClockSample, Connections, Gap, GeneratorRecord, LogRecord, Requests, RunRecord, StageRecord,
-    StreamRecord, WatchRecord,
+    ClockSample, Connections, Gap, GeneratorRecord, JobRecord, LogRecord, Requests, RunRecord,
+    StageRecord, StreamRecord, WatchRecord,
 };
 
 /// Everything that was recorded in one run. Each list is in the order of its records' own time
@@ -17,6 +17,8 @@ pub struct Recording {
     pub connections: Connections,
     /// Connections that were held open, in the order of their numbers.
     pub streams: Vec<StreamRecord>,
+    /// Jobs that the load enqueued; empty where there were none.
+    pub jobs: Vec<JobRecord>,
     /// Watch events and gaps.
     pub watch: Vec<WatchRecord>,
     /// Log lines.
@@ -48,6 +50,7 @@ impl Recording {
             requests: Requests::default(),
             connections: Connections::default(),
             streams: Vec::new(),
+            jobs: Vec::new(),
             watch: Vec::new(),
             logs: Vec::new(),
             stages: Vec::new(),

@@ -1,6 +1,6 @@
 //! Every time of a recording, in one place.
 
-use crate::{Recording, RunOffset, WatchRecord};
+use crate::{JobRecord, Recording, RunOffset, WatchRecord};
 
 impl Recording {
     /// Changes every moment on the run's clock. Lengths of time (idle times, ages, resolutions) and what other clocks
@@ -31,6 +31,14 @@ impl Recording {
                 .flatten()
                 .for_each(map);
         }
+        for job in &mut self.jobs {
+            match job {
+                JobRecord::Plan(_) => {}
+                JobRecord::Event { at, .. }
+                | JobRecord::Read { at }
+                | JobRecord::Unread { at, .. } => map(at),
+            }
+        }
         for w in &mut self.watch {
             match w {
                 WatchRecord::Event { at, .. } => map(at),
@@ -60,6 +68,7 @@ impl Recording {
         self.requests.sort();
         self.connections.sort();
         self.streams.sort_by_key(|s| s.seq);
+        self.jobs.sort_by_key(JobRecord::at);
         self.watch.sort_by_key(|w| match w {
             WatchRecord::Event { at, .. } => *at,
             WatchRecord::Gap(gap) => gap.from,

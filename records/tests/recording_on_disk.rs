@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use polars::prelude::{ParquetReader, SerReader};
 use proptest::prelude::*;
 use rollscope_records::{
-    EndKind, Lane, LogRecord, LogSource, ObjectKind, Outcome, Phase, ReadError, Recording,
-    RecordingWriter, RequestRecord, RunEnd, RunOffset, RunRecord, TargetFacts, WatchRecord,
-    WatchType, WriteError,
+    EndKind, JobPlan, JobRecord, Lane, LogRecord, LogSource, ObjectKind, Outcome, Phase, ReadError,
+    Recording, RecordingWriter, RequestRecord, RunEnd, RunOffset, RunRecord, TargetFacts,
+    WatchRecord, WatchType, WriteError,
 };
 
 fn run() -> RunRecord {
@@ -317,4 +317,47 @@ fn log_lines_are_recorded_without_the_secrets_that_the_run_knows() {
     writer.finish(None, &run()).unwrap();
     let read = Recording::open(dir.path()).unwrap();
     assert_eq!(read.logs[0].line, "the password is redacted, always");
+}
+
+#[test]
+fn jobs_are_recorded_without_secrets_and_a_recording_without_jobs_has_no_file_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (with, without) = (dir.path().join("with"), dir.path().join("without"));
+    let secrets = vec!["open-sesame".to_owned()];
+    let writer = RecordingWriter::create_without(secrets, &with, &run()).unwrap();
+    let jobs = [
+        JobRecord::Plan(JobPlan {
+            submit: "enqueue".to_owned(),
+            key_prefix: "r-".to_owned(),
+            log_pattern: None,
+            complete_within_nanos: 7,
+            max_repeats: 1,
+            lease_nanos: Some(3),
+        }),
+        JobRecord::Event {
+            at: RunOffset(4),
+            line: r#"{"job":"r-1","event":"done","pod":"open-sesame"}"#.to_owned(),
+        },
+        JobRecord::Read { at: RunOffset(5) },
+        JobRecord::Unread {
+            at: RunOffset(6),
+            why: "it is gone".to_owned(),
+            missing: false,
+        },
+    ];
+    jobs.iter().for_each(|job| writer.job(job.clone()));
+    writer.finish(None, &run()).unwrap();
+    let read = Recording::open(&with).unwrap();
+    assert_eq!(read.losses, []);
+    assert_eq!((&read.jobs[0], &read.jobs[2..]), (&jobs[0], &jobs[2..]));
+    let JobRecord::Event { line, .. } = &read.jobs[1] else {
+        panic!("{:?}", read.jobs)
+    };
+    assert_eq!(line, r#"{"job":"r-1","event":"done","pod":"redacted"}"#);
+
+    let writer = RecordingWriter::create(&without, &run()).unwrap();
+    writer.finish(None, &run()).unwrap();
+    let read = Recording::open(&without).unwrap();
+    assert_eq!((read.jobs, read.losses), (Vec::new(), Vec::new()));
+    assert!(!without.join("jobs.jsonl").exists());
 }

@@ -51,6 +51,41 @@ export function unplacedLane(view, top, data, options) {
 /** The height of that lane. */
 export const unplacedHeight = (data, narrow) => data.unplacedRows * REQUEST_ROW + (narrow ? 28 : 20);
 
+/** The lane of the jobs of which there is something to tell: from its acceptance on, what happened to each. */
+export function jobsLane(view, top, data, { narrow }) {
+  const { jobs } = data;
+  const words = `${jobs.accepted} accepted, ${jobs.lost} lost, ${jobs.done_twice} twice`;
+  const y = top + (narrow ? 20 : 4);
+  return svg('g', { class: 'lane lane-jobs' },
+    laneBack(view, top, jobsHeight(data, narrow)),
+    svg('text', { class: 'lane-name', x: narrow ? 6 : 8, y: top + 14 }, 'jobs'),
+    svg('text', { class: 'lane-note', x: narrow ? 44 : 8, y: top + (narrow ? 14 : 28) }, words),
+    jobs.told.map((job, i) => jobMarks(view, y + (i % jobRows(data)) * JOB_ROW, job)));
+}
+
+const JOB_ROW = 8;
+const MOST_JOB_ROWS = 12;
+const jobRows = (data) => Math.max(3, Math.min(MOST_JOB_ROWS, data.jobs.told.length));
+
+/** The height of that lane; 0 without jobs. */
+export const jobsHeight = (data, narrow) => (data.jobs ? jobRows(data) * JOB_ROW + (narrow ? 28 : 14) : 0);
+
+function jobMarks(view, y, job) {
+  const moments = job.events.map((event) => event.at_ms);
+  const from = job.accepted_ms ?? moments[0];
+  const to = job.state === 'lost' ? view.range[1] : moments.at(-1) ?? from;
+  if (from === undefined || !view.sees(from, to)) return svg('g', {});
+  const [x0, x1] = [view.clipped(from), view.clipped(to)];
+  const group = svg('g', { class: `job job-${job.state}` },
+    svg('line', { x1: x0, x2: Math.max(x0 + 2, x1), y1: y + 3, y2: y + 3 }),
+    job.events.filter((event) => view.sees(event.at_ms, event.at_ms)).map((event) =>
+      svg('circle', { class: `job-${event.event}`, cx: view.x(event.at_ms), cy: y + 3, r: 2.6 })),
+    svg('rect', { class: 'hit', x: x0 - 3, y: y - 1, width: Math.max(8, x1 - x0 + 6), height: 8 }));
+  return tip(group, () => [`job ${job.job}: ${job.state.replace('_', ' ')}`,
+    job.accepted_ms !== null && ['accepted', moment(job.accepted_ms)],
+    ...job.events.map((event) => [event.event.replace('_', ' '), `${moment(event.at_ms)}${event.by ? ` by ${event.by}` : ''}`])]);
+}
+
 function laneBack(view, top, height) {
   return svg('g', { 'aria-hidden': 'true' },
     svg('line', { class: 'lane-edge', x1: 0, x2: view.right, y1: top + height - 0.5, y2: top + height - 0.5 }));

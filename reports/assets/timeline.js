@@ -7,7 +7,7 @@ import { patterns } from './series.js';
 import { latencyChart, outcomesChart } from './charts.js';
 import { axis, behindLanes, gaps, grid, stages, veil } from './bands.js';
 import { BurstMarks } from './burst_marks.js';
-import { laneLabel, laneLayout, podLane, unplacedHeight, unplacedLane } from './lanes.js';
+import { jobsHeight, jobsLane, laneLabel, laneLayout, podLane, unplacedHeight, unplacedLane } from './lanes.js';
 import { Minimap } from './minimap.js';
 import { Gestures } from './gestures.js';
 import { legend } from './legend.js';
@@ -128,7 +128,8 @@ export class Timeline {
       return { pod, layout, top: y - layout.height };
     });
     this.unplacedTop = y;
-    this.height = y + (this.data.unplaced.length > 0 ? unplacedHeight(this.data, this.narrow) : 0) + 4;
+    this.jobsTop = y + (this.data.unplaced.length > 0 ? unplacedHeight(this.data, this.narrow) : 0);
+    this.height = this.jobsTop + jobsHeight(this.data, this.narrow) + 4;
     this.canvas.setAttribute('height', this.height);
   }
 
@@ -164,7 +165,8 @@ export class Timeline {
     this.labelLanes(drawn, options);
     this.shown.replaceChildren(grid(view, top, bottom, this.filters.clock), behindLanes(view, data, top, bottom),
       ...drawn.map(({ pod, layout, top: y }) => podLane(view, y, layout, pod, data, options)),
-      ...(last ? [unplacedLane(view, this.unplacedTop, data, options)] : []));
+      ...(last ? [unplacedLane(view, this.unplacedTop, data, options)] : []),
+      ...(data.jobs && this.height > from && this.jobsTop < to ? [jobsLane(view, this.jobsTop, data, options)] : []));
   }
 
   /** The labels of the lanes that are drawn, anew when others are. */

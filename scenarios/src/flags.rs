@@ -110,6 +110,7 @@ impl Scenario {
                 ),
                 stage(StageKind::Settle(settle), settle),
             ],
+            jobs: None,
             gate: Gate {
                 max_failed: flags.max_failed,
                 assertions_fail: false,

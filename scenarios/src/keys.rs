@@ -79,6 +79,10 @@ pub(crate) enum Shape {
     Texts { may_be_empty: bool },
     /// A list of these words.
     Words(&'static [&'static str]),
+    /// `redis://host:6379`.
+    RedisUrl,
+    /// A regular expression with the group `job`.
+    JobPattern,
     /// `{}` or nothing.
     Nothing,
     /// A command: text for the shell, or a list of program and arguments.
@@ -140,6 +144,8 @@ impl Shape {
             Self::Texts { may_be_empty: true } => "a list of texts".to_owned(),
             Self::Texts { may_be_empty: false } => "a list with at least one text".to_owned(),
             Self::Words(words) => format!("a list of {}", one_of(words.iter().copied())),
+            Self::RedisUrl => "a URL such as `redis://127.0.0.1:6379`, without a user".to_owned(),
+            Self::JobPattern => "a regular expression with the group `(?P<job>...)` and, where it finds other events than the end of a job, `(?P<event>...)`".to_owned(),
             Self::Nothing => "`{}`".to_owned(),
             Self::Command => "a command, as text for the shell or as a list of program and arguments".to_owned(),
             Self::Statuses => "a list of statuses such as `[200, 3xx]`, from 100 to 599".to_owned(),

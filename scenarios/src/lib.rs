@@ -31,9 +31,9 @@ pub use file::parse;
 pub use flags::ScenarioFlags;
 pub use model::{
     Arrivals, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, Gate, HeaderSource,
-    JourneySpec, KubernetesTarget, Limits, Load, Pacing, PoolSpec, PreflightSpec, Rate, RateStep,
-    RequestSpec, ResolveOverride, SandboxTarget, Scenario, Stage, StageKind, StatusRange,
-    StreamKind, StreamSpec, Target, TlsSpec,
+    JobKey, JobSource, JobsSpec, JourneySpec, KubernetesTarget, Limits, Load, Pacing, PoolSpec,
+    PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride, SandboxTarget, Scenario, Stage,
+    StageKind, StatusRange, StreamKind, StreamSpec, Target, TlsSpec,
 };
 pub use problem::{Place, Position, Problem, ScenarioErrors};
 pub use redacted::{redacted, redacted_path};

@@ -20,6 +20,8 @@ pub struct Scenario {
     pub target: Target,
     /// The load.
     pub load: Load,
+    /// The jobs that the load submits.
+    pub jobs: Option<JobsSpec>,
     /// The stages, in order.
     pub stages: Vec<Stage>,
     /// What the gate allows.
@@ -147,6 +149,8 @@ pub struct Load {
     pub users: u32,
     /// What the users do; of which there are at least as many.
     pub journeys: Vec<JourneySpec>,
+    /// How one of the requests carries the key of the job that it submits; a run that has jobs fills it in.
+    pub job_key: Option<JobKey>,
 }
 
 impl Load {
@@ -243,8 +247,53 @@ impl Load {
             streams: Vec::new(),
             users: 0,
             journeys: Vec::new(),
+            job_key: None,
         }
     }
+}
+
+/// Background jobs that the load submits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobsSpec {
+    /// The name of the request that submits one each time.
+    pub submit: String,
+    /// The header in which it carries the job's key, lower case.
+    pub key_header: String,
+    /// Where their events are read.
+    pub source: JobSource,
+    /// How often the source is asked.
+    pub poll: Duration,
+    /// A job that is not done so long after its acceptance is lost.
+    pub complete_within: Duration,
+    /// How often a job may be done beyond once.
+    pub max_repeats: u64,
+    /// For how long an instance may hold a job without a sign of life.
+    pub lease: Option<Duration>,
+}
+
+/// Where the events of jobs are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobSource {
+    /// A list in Redis.
+    Redis {
+        /// `host:port`.
+        address: String,
+        /// The list's key.
+        list: String,
+    },
+    /// The containers' log lines: a regular expression with the groups `job` and perhaps `event`.
+    Logs(String),
+}
+
+/// How a request carries the key of the job that it submits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobKey {
+    /// The request's name.
+    pub request: String,
+    /// The header, lower case.
+    pub header: String,
+    /// What the key begins with; the slot's number follows.
+    pub prefix: String,
 }
 
 /// Slots per second over the time of the load.

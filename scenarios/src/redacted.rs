@@ -7,8 +7,8 @@ use rollscope_records::redact::{self, REDACTED};
 use serde_json::{Map, Value, json};
 
 use crate::model::{
-    BodyCheck, BodySource, ExecCommand, HeaderSource, JourneySpec, Load, Pacing, PoolSpec,
-    PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride, Scenario, Stage, StageKind,
+    BodyCheck, BodySource, ExecCommand, HeaderSource, JobSource, JobsSpec, JourneySpec, Load,
+    Pacing, PoolSpec, PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride, Scenario, Stage, StageKind,
     StreamSpec, Target, TlsSpec,
 };
 use crate::units::{write_duration, write_rate};
@@ -77,6 +77,9 @@ pub fn redacted(scenario: &Scenario) -> Value {
     if scenario.preflight != PreflightSpec::default() {
         value["preflight"] = Value::Object(preflight(&scenario.preflight));
     }
+    if let Some(of) = &scenario.jobs {
+        value["jobs"] = jobs(of);
+    }
     value
 }
 
@@ -90,6 +93,26 @@ fn preflight(preflight: &PreflightSpec) -> Map<String, Value> {
         ("drain", written(preflight.drain)),
         ("balancer_idle", written(preflight.balancer_idle)),
     ])
+}
+
+fn jobs(jobs: &JobsSpec) -> Value {
+    let mut value = json!({
+        "submit": jobs.submit,
+        "key_header": jobs.key_header,
+        "poll": write_duration(jobs.poll),
+        "complete_within": write_duration(jobs.complete_within),
+        "max_repeats": jobs.max_repeats,
+    });
+    match &jobs.source {
+        JobSource::Redis { address, list } => {
+            value["redis"] = json!({ "url": format!("redis://{address}"), "list": list });
+        }
+        JobSource::Logs(pattern) => value["logs"] = json!(pattern),
+    }
+    if let Some(lease) = jobs.lease {
+        value["lease"] = json!(write_duration(lease));
+    }
+    value
 }
 
 fn load(load: &Load) -> Value {

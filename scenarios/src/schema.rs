@@ -73,6 +73,8 @@ fn shape(shape: &Shape) -> Value {
         Shape::Scalar => json!({ "type": ["string", "number", "boolean", "null"] }),
         Shape::File | Shape::Host => json!({ "type": "string", "minLength": 1 }),
         Shape::JsonPointer => text("^(/.*)?$"),
+        Shape::RedisUrl => text("^redis://[^/@? ]+/?$"),
+        Shape::JobPattern => text("\\(\\?P?<job>"),
         Shape::Resolves => json!({
             "type": "array",
             "minItems": 1,

@@ -59,6 +59,12 @@ pub(crate) const SCENARIO: Table = Table {
             Shape::Sections(&STAGE),
             "The stages, in order; at least one of them is a rollout (`restart` or `exec`).",
         ),
+        optional(
+            "jobs",
+            Shape::Section(&JOBS),
+            None,
+            "Background jobs that the load submits, and where to read what became of them.",
+        ),
         optional("gate", Shape::Section(&GATE), None, "What the gate allows."),
         optional(
             "logs",
@@ -776,6 +782,80 @@ const STAGE: Table = Table {
     ],
 };
 
+const JOBS: Table = Table {
+    home: "jobs",
+    doc: "Background jobs that the load submits, and where to read what became of them: exactly one source.",
+    keys: &[
+        required(
+            "submit",
+            Shape::Text,
+            "The request of `load.requests` that submits a job each time; its share of the rate is that of the jobs.",
+        ),
+        optional(
+            "key_header",
+            Shape::HeaderName,
+            Some("idempotency-key"),
+            "The header in which it carries the job's key, another one for each job.",
+        ),
+        optional(
+            "redis",
+            Shape::Section(&JOBS_REDIS),
+            None,
+            "Jobs' events are read from a list in Redis, which is not changed.",
+        ),
+        optional(
+            "logs",
+            Shape::JobPattern,
+            None,
+            "Jobs' events are found in the containers' log lines.",
+        ),
+        optional(
+            "poll",
+            Shape::Deadline,
+            Some("500ms"),
+            "How often Redis is asked.",
+        ),
+        optional(
+            "complete_within",
+            Shape::Deadline,
+            Some("30s"),
+            "A job that is not done so long after its acceptance is lost; one that was accepted later than that before the end is not judged.",
+        ),
+        optional(
+            "max_repeats",
+            Shape::Whole(0, u64::MAX),
+            Some("0"),
+            "How often a job may be done beyond once.",
+        ),
+        optional(
+            "lease",
+            Shape::Deadline,
+            None,
+            "For how long an instance may hold a job without a sign of life.",
+        ),
+    ],
+    one_of: &["redis", "logs"],
+    planned: &[
+        planned("http", &["redis", "logs"]),
+        planned("postgresql", &["redis", "logs"]),
+    ],
+};
+
+const JOBS_REDIS: Table = Table {
+    home: "jobs.redis",
+    doc: "A list in Redis to which the jobs' events are appended.",
+    keys: &[
+        required("url", Shape::RedisUrl, "Where Redis listens."),
+        required(
+            "list",
+            Shape::Text,
+            "The key of the list. An element is a JSON object with `job`, `event` (`reserved`, `done`, `returned`, `lease_expired`, `failed`) and, where they are known, `pod` and `t` (epoch milliseconds); any other text is the key of a job that is done.",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
+};
+
 const GATE: Table = Table {
     home: "gate",
     doc: "What the gate allows.",
@@ -870,6 +950,8 @@ pub(crate) const TABLES: &[&Table] = &[
     &EXPECT_BODY,
     &BODY,
     &STAGE,
+    &JOBS,
+    &JOBS_REDIS,
     &GATE,
     &LOGS,
     &PREFLIGHT,

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rollscope_records::Lane;
 use rollscope_scenarios::{
-    Arrivals, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, HeaderSource, Limits,
-    Pacing, PoolSpec, Rate, RateStep, ResolveOverride, Scenario, StageKind, StatusRange,
-    StreamKind, Target, Template, TlsSpec, parse, redacted,
+    Arrivals, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, HeaderSource, JobSource,
+    JobsSpec, Limits, Pacing, PoolSpec, Rate, RateStep, ResolveOverride, Scenario, StageKind,
+    StatusRange, StreamKind, Target, Template, TlsSpec, parse, redacted,
 };
 
 fn folder() -> &'static Path {
@@ -556,4 +556,54 @@ stages:
     let recorded = redacted(&scenario)["load"]["journeys"].to_string();
     assert!(recorded.contains(r#""think":"500ms..2s""#), "{recorded}");
     assert!(recorded.contains(r#""env":"TOKEN""#), "{recorded}");
+}
+
+const WITH_JOBS: &str = r#"
+name: jobs
+target: { none: {} }
+load:
+  base_url: http://127.0.0.1:8080
+  rate: 10/s
+  requests:
+    - { name: enqueue, post: /jobs }
+jobs:
+  submit: enqueue
+  redis: { url: "redis://queue", list: "jobs:events" }
+  lease: 5s
+stages:
+  - exec: ./deploy.sh
+"#;
+
+#[test]
+fn jobs_have_their_defaults_and_survive_being_written_down() {
+    let scenario = good(WITH_JOBS);
+    let expected = JobsSpec {
+        submit: "enqueue".to_owned(),
+        key_header: "idempotency-key".to_owned(),
+        source: JobSource::Redis {
+            address: "queue:6379".to_owned(),
+            list: "jobs:events".to_owned(),
+        },
+        poll: Duration::from_millis(500),
+        complete_within: Duration::from_secs(30),
+        max_repeats: 0,
+        lease: Some(Duration::from_secs(5)),
+    };
+    assert_eq!(scenario.jobs.as_ref(), Some(&expected));
+    let again = good(&redacted(&scenario).to_string());
+    assert_eq!(again.jobs, scenario.jobs);
+    assert_eq!(good(FULL).jobs, None);
+}
+
+#[test]
+fn every_scenario_of_a_node_subject_is_valid_named_as_its_file_and_survives_being_written_down() {
+    let files = std::fs::read_dir(folder().join("node")).unwrap();
+    let files = files.map(|entry| entry.unwrap().path());
+    for file in files.filter(|path| path.extension().is_some_and(|e| e == "yaml")) {
+        let scenario = Scenario::load(&file).unwrap();
+        let stem = file.file_stem().unwrap().to_str().unwrap();
+        assert_eq!(scenario.name, format!("node-{stem}"));
+        assert_eq!(scenario.warnings(), Vec::<String>::new(), "{stem}");
+        assert_eq!(good(&redacted(&scenario).to_string()), scenario, "{stem}");
+    }
 }

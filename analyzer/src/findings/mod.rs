@@ -3,6 +3,7 @@
 mod budget;
 mod ends;
 mod exercise;
+mod jobs;
 mod owners;
 
 use crate::analysis::{Burst, Finding};
@@ -27,5 +28,6 @@ pub(crate) fn findings(bursts: &[Burst], cx: &Context<'_>) -> Vec<Finding> {
     .flatten()
     .collect();
     all.extend(more);
+    all.extend(jobs::findings(cx));
     all
 }

@@ -14,8 +14,11 @@ pub(crate) mod double_shutdown;
 mod early_close;
 mod facts;
 mod generator;
+pub(crate) mod job_duplicated;
+pub(crate) mod job_lost;
 mod judge;
 mod keepalive_race;
+pub(crate) mod lease_missing;
 mod liveness_kill;
 mod long_stream_cut;
 mod no_endpoints;
@@ -60,7 +63,7 @@ pub(crate) struct Signature {
 }
 
 /// Every signature; the order breaks ties.
-pub(crate) const ALL: [&Signature; 21] = [
+pub(crate) const ALL: [&Signature; 24] = [
     &oom_kill::SIGNATURE,
     &liveness_kill::SIGNATURE,
     &crash::SIGNATURE,
@@ -82,6 +85,9 @@ pub(crate) const ALL: [&Signature; 21] = [
     &keepalive_race::SIGNATURE,
     &generator::SIGNATURE,
     &background::SIGNATURE,
+    &job_lost::SIGNATURE,
+    &job_duplicated::SIGNATURE,
+    &lease_missing::SIGNATURE,
 ];
 
 /// The names of all signatures.

@@ -2,6 +2,7 @@
 
 mod dialer;
 mod interrupt;
+mod jobs;
 mod live;
 mod output;
 mod progress;

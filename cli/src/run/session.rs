@@ -8,10 +8,11 @@ use rollscope_records::{
     EndKind, GeneratorRecord, RecordingWriter, RunClock, RunEnd, RunRecord, WriteError,
 };
 use rollscope_sandbox::TruthLog;
-use rollscope_scenarios::{Scenario, secret_values};
+use rollscope_scenarios::{JobKey, Load, Scenario, secret_values};
 use tokio::sync::watch;
 
 use super::interrupt::Interrupt;
+use super::jobs;
 use super::output::Output;
 use super::progress::Display;
 use super::run_record;
@@ -137,7 +138,23 @@ async fn observe(
         }
         _ => None,
     };
-    let loaded = load(scenario, target, clock, recorder, user, collector.as_ref()).await;
+    let job_key = jobs::begin(scenario, run, recorder);
+    let jobs = match drives {
+        true => jobs::observe(scenario, clock, recorder),
+        false => None,
+    };
+    let loaded = load(
+        (scenario, job_key),
+        target,
+        clock,
+        recorder,
+        user,
+        collector.as_ref(),
+    )
+    .await;
+    if let Some(jobs) = jobs {
+        jobs.stop().await;
+    }
     if let Some(collector) = collector {
         run.warnings.extend(collector.warnings());
         collector.stop().await;
@@ -146,7 +163,7 @@ async fn observe(
 }
 
 async fn load(
-    scenario: &Scenario,
+    (scenario, job_key): (&Scenario, Option<JobKey>),
     target: &Target,
     clock: RunClock,
     recorder: &RecordingWriter,
@@ -177,7 +194,10 @@ async fn load(
         _ => None,
     };
     let load = RunningLoad::start(LoadConfig {
-        load: scenario.load.clone(),
+        load: Load {
+            job_key,
+            ..scenario.load.clone()
+        },
         base_url: target.base_url.clone(),
         env: Box::new(|name| std::env::var(name).ok()),
         clock,

@@ -7,6 +7,7 @@
 //! | `requests.parquet`, `connections.parquet` | the same rows once the run has ended; they replace the streams |
 //! | `checksums.json` | CRC-32 of every other file, written last |
 //! | `streams.jsonl` | [`StreamRecord`](crate::StreamRecord) a line; only where connections are held open |
+//! | `jobs.jsonl` | [`JobRecord`](crate::JobRecord) a line: what the load knows of its jobs, then what their queue said; only where there are jobs |
 //! | `watch.jsonl` | [`WatchRecord`](crate::WatchRecord) a line: watch events with receive offsets, and gaps |
 //! | `logs.jsonl` | [`LogRecord`](crate::LogRecord) a line |
 //! | `stages.jsonl` | [`StageRecord`](crate::StageRecord) a line |
@@ -28,6 +29,9 @@ mod writer;
 
 /// What happened on connections that were held open; there only in a run that has such.
 const STREAMS: &str = "streams.jsonl";
+
+/// Jobs and what became of them; there only in a run that has such.
+const JOBS: &str = "jobs.jsonl";
 
 pub use error::{ReadError, WriteError};
 pub use parquet::requests_parquet;

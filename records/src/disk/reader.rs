@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::columns::Stored;
-use super::{ReadError, STREAMS, checksums, parquet, stream};
+use super::{JOBS, ReadError, STREAMS, checksums, parquet, stream};
 use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, Table};
 
 impl Recording {
@@ -20,6 +20,9 @@ impl Recording {
         recording.connections = rows(dir, &damaged, &mut losses)?;
         if dir.join(STREAMS).exists() {
             recording.streams = lines(dir, STREAMS, &mut losses)?;
+        }
+        if dir.join(JOBS).exists() {
+            recording.jobs = lines(dir, JOBS, &mut losses)?;
         }
         recording.watch = lines(dir, "watch.jsonl", &mut losses)?;
         recording.logs = lines(dir, "logs.jsonl", &mut losses)?;

@@ -13,12 +13,12 @@ use serde::Serialize;
 
 use super::columns::Stored;
 use super::stream::RowStream;
-use super::{STREAMS, WriteError, checksums, parquet};
+use super::{JOBS, STREAMS, WriteError, checksums, parquet};
 use crate::redact::REDACTED;
 use crate::table::Place;
 use crate::{
-    ClockSample, ConnectionColumns, ConnectionRecord, GeneratorRecord, LogRecord, RequestColumns,
-    RequestRecord, RunRecord, StageRecord, StreamRecord, Text, WatchRecord,
+    ClockSample, ConnectionColumns, ConnectionRecord, GeneratorRecord, JobRecord, LogRecord,
+    RequestColumns, RequestRecord, RunRecord, StageRecord, StreamRecord, Text, WatchRecord,
 };
 
 /// Rows of a batch. A batch is also written when its first row is this old: [`FLUSH`].
@@ -34,6 +34,7 @@ enum Message {
     Requests(Vec<RequestRecord<Text>>),
     Connections(Vec<ConnectionRecord>),
     Stream(StreamRecord),
+    Job(JobRecord),
     Watch(Box<WatchRecord>),
     Log(LogRecord),
     Stage(StageRecord),
@@ -159,6 +160,14 @@ impl RecordingWriter {
     /// Records what happened on a connection that was held open.
     pub fn stream(&self, record: StreamRecord) {
         self.send(Message::Stream(record));
+    }
+
+    /// Records what is known of jobs, without the secrets that the run knows.
+    pub fn job(&self, mut record: JobRecord) {
+        if let JobRecord::Event { line, .. } = &mut record {
+            self.shared.redact(line);
+        }
+        self.send(Message::Job(record));
     }
 
     /// Records a watch event or a gap.
@@ -322,6 +331,7 @@ struct Files {
     dir: PathBuf,
     /// Begun with the first record.
     streams: Option<Lines>,
+    jobs: Option<Lines>,
     watch: Lines,
     logs: Lines,
     stages: Lines,
@@ -337,6 +347,7 @@ impl Files {
             connection_batch: Vec::new(),
             dir: dir.to_owned(),
             streams: None,
+            jobs: None,
             watch: Lines::create(dir, "watch.jsonl")?,
             logs: Lines::create(dir, "logs.jsonl")?,
             stages: Lines::create(dir, "stages.jsonl")?,
@@ -393,6 +404,12 @@ impl Files {
                 }
                 self.streams.as_mut().map_or(Ok(()), |s| s.append(&record))
             }
+            Message::Job(record) => {
+                if self.jobs.is_none() {
+                    self.jobs = Some(Lines::create(&self.dir, JOBS)?);
+                }
+                self.jobs.as_mut().map_or(Ok(()), |s| s.append(&record))
+            }
             Message::Watch(record) => self.watch.append(&record),
             Message::Log(record) => self.logs.append(&record),
             Message::Stage(record) => self.stages.append(&record),
@@ -425,6 +442,7 @@ impl Files {
     fn flush(&mut self) -> Result<(), WriteError> {
         self.flush_rows()?;
         self.streams.as_mut().map_or(Ok(()), Lines::flush)?;
+        self.jobs.as_mut().map_or(Ok(()), Lines::flush)?;
         self.watch.flush()?;
         self.logs.flush()?;
         self.stages.flush()?;

@@ -156,6 +156,7 @@ fn made_up(size: &Size) -> (Analysis, Recording) {
         clocks: Vec::new(),
         generator: None,
         streams: Vec::new(),
+        jobs: None,
         journeys: None,
         signal: None,
         gaps: Vec::new(),

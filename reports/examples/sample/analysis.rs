@@ -78,6 +78,7 @@ pub(crate) fn analysis(recording: &Recording) -> Analysis {
         ],
         generator: recording.generator.clone(),
         streams: Vec::new(),
+        jobs: None,
         journeys: None,
         signal: None,
         gaps: Vec::new(),

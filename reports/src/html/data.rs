@@ -46,6 +46,7 @@ pub(super) fn embedded(
         "pods": analysis.pods,
         "bursts": bursts_json(analysis),
         "gaps": analysis.gaps,
+        "jobs": analysis.jobs,
     });
     neutralise(&mut facts);
     let mut failed = rows_json(failed, placement);

@@ -55,6 +55,7 @@ pub(super) fn analysis_of(pods: &[&str], bursts: &[(u64, &[&str])]) -> Analysis 
         clocks: Vec::new(),
         generator: None,
         streams: Vec::new(),
+        jobs: None,
         journeys: None,
         signal: None,
         gaps: Vec::new(),

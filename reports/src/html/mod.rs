@@ -16,6 +16,7 @@ mod first_screen;
 mod fixtures;
 mod held_open;
 mod index;
+mod jobs;
 mod journeys;
 mod logs;
 mod merge_patch;

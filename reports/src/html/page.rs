@@ -6,7 +6,7 @@ use rollscope_records::Recording;
 
 use super::placement::Placement;
 use super::{
-    assets, bins, bursts, checks, data, first_screen, held_open, journeys, over_time, pods,
+    assets, bins, bursts, checks, data, first_screen, held_open, jobs, journeys, over_time, pods,
     shutdowns, signal,
 };
 use crate::text::{field, utc, verdict};
@@ -94,6 +94,7 @@ fn body(
                 (checks::stages(a))
                 (over_time::section(levels))
                 (held_open::section(a))
+                (jobs::section(a))
                 (journeys::section(a))
                 (checks::trust(a, recording))
             }

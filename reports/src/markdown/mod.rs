@@ -2,6 +2,7 @@
 
 mod comparison;
 mod escape;
+mod jobs;
 mod journeys;
 mod sparks;
 mod stages;
@@ -43,6 +44,7 @@ pub fn summary_md(a: &Analysis, recording: &Recording, figure: Option<&str>) -> 
         lines.push(format!("{}.", inline(&visible(&signal.summary, 300))));
         lines.push(String::new());
     }
+    lines.extend(jobs::line(a));
     lines.extend(causes(a));
     lines.extend(advice(a));
     lines.extend(findings(a));

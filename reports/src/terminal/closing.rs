@@ -25,6 +25,7 @@ pub(super) fn closing(a: &Analysis, width: usize, color: bool, most: usize) -> V
     if a.bursts.is_empty() && a.requests.failed == 0 {
         lines.extend(wrapped("  ", &looked_at(a), width, 2));
     }
+    lines.extend(jobs(a, width));
     let causes = causes(&groups[..groups.len().min(MOST_CAUSES)], width);
     // A line for what is not told, one for what is in no burst.
     let room = most.saturating_sub(lines.len() + 1 + usize::from(a.unattributed > 0));
@@ -43,6 +44,26 @@ pub(super) fn closing(a: &Analysis, width: usize, color: bool, most: usize) -> V
     }
     lines.truncate(most);
     lines
+}
+
+/// What became of the jobs that the load submitted.
+fn jobs(a: &Analysis, width: usize) -> Option<String> {
+    let jobs = a.jobs.as_ref()?;
+    let told = format!(
+        "  jobs: {} accepted, {} done, {} done twice, {} lost, {} open, {} returned, {} leases expired",
+        count(jobs.accepted),
+        count(jobs.done),
+        count(jobs.done_twice),
+        count(jobs.lost),
+        count(jobs.open),
+        count(jobs.returned),
+        count(jobs.lease_expired)
+    );
+    let missing = match jobs.missing {
+        Some(_) => " (events may be missing: see the timeline)",
+        None => "",
+    };
+    Some(fit(&(told + missing), width))
 }
 
 fn reasons(a: &Analysis, width: usize, most: usize) -> Vec<String> {

@@ -3,6 +3,7 @@
 mod connections;
 mod field;
 mod gate;
+mod jobs;
 mod journey;
 mod load;
 mod preflight;

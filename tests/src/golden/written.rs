@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use rollscope_records::{
-    ClockSample, EndKind, Gap, Lane, LogRecord, LogSource, Outcome, Phase, Recording,
-    RequestRecord, RunEnd, RunOffset, RunRecord, StageEvent, StageRecord, TargetFacts, WatchRecord,
+    ClockSample, EndKind, Gap, JobPlan, JobRecord, Lane, LogRecord, LogSource, Outcome, Phase,
+    Recording, RequestRecord, RunEnd, RunOffset, RunRecord, StageEvent, StageRecord, TargetFacts,
+    WatchRecord,
 };
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -46,6 +47,8 @@ struct Book {
     /// Of each connection: requests on it, and the end of the last.
     connections: BTreeMap<u64, (u32, i64)>,
     gaps: Vec<Gap>,
+    /// What happened to the jobs: when, to which of them (from 1), what, and by whom.
+    jobs: Vec<(i64, usize, String, String)>,
 }
 
 impl Book {
@@ -58,6 +61,7 @@ impl Book {
             stage: None,
             connections: BTreeMap::new(),
             gaps: Vec::new(),
+            jobs: Vec::new(),
         }
     }
 
@@ -65,6 +69,7 @@ impl Book {
         let (first, rest) = word(line);
         match first {
             "run" => self.about(Options::of(rest.split_whitespace())?),
+            "jobs" => self.jobs(Options::of(rest.split_whitespace())?),
             "pod" => {
                 let (name, rest) = word(rest);
                 let mut options = Options::of(rest.split_whitespace())?;
@@ -87,6 +92,7 @@ impl Book {
     fn at(&mut self, at: i64, what: &str, rest: &str) -> Option<()> {
         match what {
             "request" => self.request(at, rest),
+            "job" => self.job(at, rest),
             "log" => self.log(at, rest),
             "stage" => self.stage(at, rest),
             "clock" => self.clock(at, rest),
@@ -268,15 +274,69 @@ impl Book {
         Some(())
     }
 
+    /// `jobs within=10s lease=3s repeats=0`: requests of the name `enqueue` submit jobs.
+    fn jobs(&mut self, mut options: Options<'_>) -> Option<()> {
+        let lease = options.take("lease").map(parse::length);
+        let plan = JobPlan {
+            submit: "enqueue".to_owned(),
+            key_prefix: "run-".to_owned(),
+            log_pattern: None,
+            complete_within_nanos: parse::length(options.take("within")?)?,
+            max_repeats: options.take("repeats").unwrap_or("0").parse().ok()?,
+            lease_nanos: match lease {
+                Some(lease) => Some(lease?),
+                None => None,
+            },
+        };
+        self.recording.jobs.push(JobRecord::Plan(plan));
+        options.left().is_empty().then_some(())
+    }
+
+    /// `job 3 reserved old`
+    fn job(&mut self, at: i64, rest: &str) -> Option<()> {
+        let (number, rest) = word(rest);
+        let (event, pod) = word(rest);
+        let number = number.parse().ok().filter(|n| *n > 0)?;
+        self.jobs
+            .push((at, number, event.to_owned(), pod.to_owned()));
+        Some(())
+    }
+
+    /// The events of jobs, once their requests have their numbers, and that all of them were read at the end.
+    fn read_jobs(&self, recording: &mut Recording) {
+        let submitted: Vec<u64> = self
+            .requests
+            .iter()
+            .filter(|r| r.name == "enqueue")
+            .map(|r| r.seq)
+            .collect();
+        for (at, number, event, pod) in &self.jobs {
+            let seq = submitted[number - 1];
+            let line = format!(r#"{{"job":"run-{seq}","event":"{event}","pod":"{pod}"}}"#);
+            let at = RunOffset(*at);
+            recording.jobs.push(JobRecord::Event { at, line });
+        }
+        if let Some(end) = recording
+            .run
+            .end
+            .as_ref()
+            .filter(|_| !recording.jobs.is_empty())
+        {
+            let at = end.at;
+            recording.jobs.push(JobRecord::Read { at });
+        }
+    }
+
     fn close(mut self) -> Recording {
-        let mut recording = self.recording;
-        for gap in self.gaps {
+        let mut recording = std::mem::replace(&mut self.recording, Recording::new(run()));
+        for gap in std::mem::take(&mut self.gaps) {
             noise::lose_watch(&mut recording, gap);
         }
         self.requests.sort_by_key(|r| r.scheduled);
         for (seq, r) in (0..).zip(&mut self.requests) {
             r.seq = seq;
         }
+        self.read_jobs(&mut recording);
         recording.requests = self.requests.into();
         recording.watch.sort_by_key(|w| match w {
             WatchRecord::Event { at, .. } => *at,

@@ -27,7 +27,15 @@ pub(crate) fn check(run: &Finished, report: &Value, ledgers: &Ledgers) {
     );
     let pods = report["pods"].as_array().unwrap();
     let of_pods: u64 = pods.iter().map(|p| p["cut"].as_u64().unwrap()).sum();
-    assert_eq!(cut_by_client, of_pods, "{}", run.stdout);
+    // Of a container that ends and starts again, not every reset can be laid at its door.
+    let restarted = pods
+        .iter()
+        .any(|p| !p["earlier_exits"].as_array().unwrap().is_empty());
+    assert!(
+        of_pods == cut_by_client || (restarted && of_pods < cut_by_client),
+        "{cut_by_client} by the client, {of_pods} by the pods:\n{}",
+        run.stdout
+    );
 
     let refused = outcomes(report, &["connect_refused"]);
     let (received, cut) = (ledgers.total(|l| l.received), ledgers.total(|l| l.cut));
@@ -41,7 +49,9 @@ pub(crate) fn check(run: &Finished, report: &Value, ledgers: &Ledgers) {
         "the client saw {cut_by_client} cut; the subjects received {cut} that they did not answer ({undecided} of them \
          on the way out), {unread} were never read, {gave_up} given up by their client"
     );
-    check_log(run, cut);
+    if gave_up == 0 {
+        check_log(run, cut);
+    }
 }
 
 /// The count in the last line of each log. One that was killed has none: of it only the ledger knows.

@@ -4,8 +4,11 @@
 
 mod counts;
 mod environment;
+mod jobs;
+mod redis;
 mod rollouts;
 mod table;
+mod workers;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_rollscope-under-test");

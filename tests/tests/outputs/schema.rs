@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use rollscope_analyzer::{SCHEMA, analyze};
-use rollscope_records::{GeneratorRecord, JourneyStep, JourneysRecord, Recording, WatchRecord};
+use rollscope_records::{
+    GeneratorRecord, JobPlan, JobRecord, JourneyStep, JourneysRecord, Recording, RunOffset,
+    WatchRecord,
+};
 use rollscope_reports::{REPORT_SCHEMA, report_json};
 use rollscope_tests::{golden_cases, golden_recording, violations};
 use serde_json::{Value, json};
@@ -30,6 +33,32 @@ fn walked() -> JourneysRecord {
     }
 }
 
+/// Jobs that the requests of one name submitted; the first of them was done twice.
+fn submitted(recording: &Recording) -> Vec<JobRecord> {
+    let first = recording.requests.iter().next().unwrap();
+    let plan = JobPlan {
+        submit: first.name.to_string(),
+        key_prefix: "job-".to_owned(),
+        log_pattern: None,
+        complete_within_nanos: 1,
+        max_repeats: 0,
+        lease_nanos: None,
+    };
+    let event = |event: &str| JobRecord::Event {
+        at: first.scheduled,
+        line: format!(
+            r#"{{"job":"{}","event":"{event}","pod":"w"}}"#,
+            plan.key(first.seq)
+        ),
+    };
+    let at = RunOffset::from_millis(3_600_000);
+    let events = ["reserved", "done", "done"].map(event);
+    let mut all = vec![JobRecord::Plan(plan.clone())];
+    all.extend(events);
+    all.push(JobRecord::Read { at });
+    all
+}
+
 /// The recordings of a real cluster, and each cut down to what it is without its pods, and without its load.
 fn reports() -> Vec<(String, Value)> {
     let mut reports = Vec::new();
@@ -40,7 +69,9 @@ fn reports() -> Vec<(String, Value)> {
             journeys: Some(walked()),
             ..GeneratorRecord::default()
         });
+        recording.jobs = submitted(&recording);
         reports.push((case.clone(), report(&recording)));
+        recording.jobs.clear();
         recording.requests.clear();
         recording.generator = None;
         reports.push((format!("{case} without load"), report(&recording)));
