@@ -83,12 +83,64 @@ pub struct Analysis {
     pub journeys: Option<Journeys>,
     /// What one program did with its stop signal; `None` where the run is of another kind.
     pub signal: Option<SignalReport>,
+    /// What the logs of balancers say; empty where none were recorded.
+    pub balancers: Vec<BalancerReport>,
     /// What was not seen.
     pub gaps: Vec<GapReport>,
     /// The stages as intervals.
     pub stages: Vec<StageReport>,
     /// What could not be observed, and other remarks on the run, in words.
     pub notes: Vec<String>,
+}
+
+/// What the logs of one balancer say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BalancerReport {
+    /// The program.
+    pub name: String,
+    /// Requests in its access log.
+    pub requests: u64,
+    /// Those that are requests of the load.
+    pub joined: u64,
+    /// By the status that the client was sent; `none` where there was none.
+    pub by_status: BTreeMap<String, u64>,
+    /// By who made the status: `upstream`, `balancer`, `client_gone`, `unknown`.
+    pub by_emitter: BTreeMap<String, u64>,
+    /// Tries whose upstream is named, by how they ended.
+    pub tries: BTreeMap<String, u64>,
+    /// Failed tries that are counted without their upstream.
+    pub unnamed_tries: u64,
+    /// Lines that are not in the format.
+    pub malformed: u64,
+    /// Requests that were answered well although a try had failed.
+    pub near_misses: u64,
+    /// The near misses among the requests of the load, by cause.
+    pub near: Vec<NearMiss>,
+}
+
+/// Near misses with one cause: requests that would have failed without retries.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NearMiss {
+    /// How many.
+    pub count: u64,
+    /// From.
+    pub from_ms: Ms,
+    /// To.
+    pub to_ms: Ms,
+    /// The pods on which they would have failed.
+    pub pods: Vec<String>,
+    /// Their numbers.
+    pub requests: Vec<u64>,
+    /// The cause, named as that of a burst.
+    pub cause: String,
+    /// Which face of it.
+    pub detail: Option<String>,
+    /// 0 to 1.
+    pub confidence: f64,
+    /// What speaks for it.
+    pub evidence: Vec<Evidence>,
+    /// What to change.
+    pub advice: Vec<Advice>,
 }
 
 /// How the run ended for the pipeline.

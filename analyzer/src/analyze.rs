@@ -6,6 +6,7 @@ use rollscope_records::{GeneratorRecord, JobRecord, Recording, RunOffset, WatchR
 
 use crate::analysis::{Analysis, Burst, MsLength, RunSummary, SCHEMA};
 use crate::background::Baseline;
+use crate::balancers::{Balancers, near_misses};
 use crate::burst::{self, Cell, Merged};
 use crate::clocks::Clocks;
 use crate::context::Context;
@@ -20,8 +21,8 @@ use crate::timeline::{LogBook, PodIx, Timeline, settle, stage_reports, timeline}
 use crate::traffic::{Failure, How, Kind, Traffic, sharpen};
 use crate::verdict::{Grounds, verdict};
 use crate::{
-    advice, assertions, counts, failures, findings, journeys, kube_time, latency, notes, signal,
-    tame,
+    advice, assertions, balancers, counts, failures, findings, journeys, kube_time, latency, notes,
+    signal, tame,
 };
 
 /// Analyses a recording. The same recording gives the same analysis, byte for byte.
@@ -34,7 +35,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let mut timeline = timeline(recording, &ordered, &clocks, &gaps);
     let logs = LogBook::of(recording, &ordered, &clocks, &timeline);
     settle(&mut timeline, &logs);
-    let mut traffic = Traffic::of(recording, &ordered, &timeline);
+    let balancers = Balancers::of(recording, ordered.requests.as_ref(), &clocks);
+    let mut traffic = Traffic::of(recording, &ordered, &timeline, &balancers);
     sharpen(&mut timeline, &traffic);
     traffic.suspect(&timeline, &logs);
     let corners = corners(&timeline, &traffic, &logs, &gaps, &clocks);
@@ -57,12 +59,67 @@ pub fn analyze(recording: &Recording) -> Analysis {
         corners: &corners,
         stages: stage_reports(&ordered.stages),
     };
-    assembled(
+    let facts = Facts {
+        timeline: &timeline,
+        logs: &logs,
+        gaps: &gaps,
+        clocks: &clocks,
+    };
+    let near = near_misses(recording, &ordered, &balancers, &facts);
+    let mut analysis = assembled(
         recording,
         &clocks,
         burst::burst_reports(&bursts, &cells, &cx),
         &cx,
-    )
+    );
+    analysis.notes.extend(balancers.notes());
+    analysis.balancers = balancers::reports(&balancers, near);
+    analysis
+}
+
+/// What is known apart from the requests.
+pub(crate) struct Facts<'a> {
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) logs: &'a LogBook,
+    pub(crate) gaps: &'a Gaps,
+    pub(crate) clocks: &'a Clocks,
+}
+
+/// The bursts of a recording whose requests, and what balancers say of them, are not those that the facts were taken
+/// from.
+pub(crate) fn judged_bursts(
+    recording: &Recording,
+    ordered: &Ordered<'_>,
+    balancers: &Balancers,
+    facts: &Facts<'_>,
+) -> Vec<Burst> {
+    let Facts {
+        timeline,
+        logs,
+        gaps,
+        clocks,
+    } = *facts;
+    let mut traffic = Traffic::of(recording, ordered, timeline, balancers);
+    traffic.suspect(timeline, logs);
+    let corners = corners(timeline, &traffic, logs, gaps, clocks);
+    let (cells, bursts) = judged(timeline, &mut traffic, logs, gaps, &corners, recording);
+    let drains = drains(timeline, &traffic, logs, gaps);
+    let measures = measure(timeline, &traffic, &drains);
+    let baseline = Baseline::of(&traffic, timeline);
+    let cx = Context {
+        timeline,
+        traffic: &traffic,
+        logs,
+        drains: &drains,
+        gaps,
+        baseline: &baseline,
+        measures: &measures,
+        jobs: None,
+        target: &recording.run.target.kind,
+        corners: &corners,
+        stages: stage_reports(&ordered.stages),
+    };
+    burst::burst_reports(&bursts, &cells, &cx)
 }
 
 /// Puts the parts of the report together.
@@ -109,6 +166,7 @@ fn assembled(
         requests: counts,
         streams: stream_reports(&recording.streams),
         jobs: job_reports(cx.jobs, cx.timeline),
+        balancers: Vec::new(),
         gaps: gap_reports,
         bursts,
         assertions,

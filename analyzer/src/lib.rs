@@ -8,6 +8,7 @@ mod analysis;
 mod analyze;
 mod assertions;
 mod background;
+mod balancers;
 mod burst;
 mod clocks;
 mod context;
@@ -41,10 +42,10 @@ mod view;
 mod words;
 
 pub use analysis::{
-    Advice, Analysis, Assertion, Budget, Burst, ClockReport, EndpointState, Evidence,
-    FailureReport, Finding, GapReport, Latency, LogMark, Ms, MsInterval, MsLength, PodExit,
-    PodPhase, PodReport, Quantiles, RequestCounts, RuledOut, RunSummary, SCHEMA, Shutdown,
-    ShutdownStage, Sign, StageMark, StageReport, StreamReport, Verdict, VerdictOutcome,
+    Advice, Analysis, Assertion, BalancerReport, Budget, Burst, ClockReport, EndpointState,
+    Evidence, FailureReport, Finding, GapReport, Latency, LogMark, Ms, MsInterval, MsLength,
+    NearMiss, PodExit, PodPhase, PodReport, Quantiles, RequestCounts, RuledOut, RunSummary, SCHEMA,
+    Shutdown, ShutdownStage, Sign, StageMark, StageReport, StreamReport, Verdict, VerdictOutcome,
 };
 pub use analyze::analyze;
 pub use jobs::{JobEventReport, JobReport, JobsReport};

@@ -177,7 +177,7 @@ impl Plan {
             .map(|spec| PreparedRequest::new(spec, &base, load.seed, env))
             .collect::<Result<Vec<_>, _>>()?;
         if let Some(key) = &load.job_key {
-            let submits = requests.iter_mut().filter(|r| r.name == key.request);
+            let submits = requests.iter_mut().filter(|r| *r.name == *key.request);
             submits.for_each(|r| r.carry(key));
         }
         let streams = load.streams.iter();

@@ -3,6 +3,7 @@
 //! Collectors write down what they saw, whole, with the time they saw it. Everything clever is a pure function from a
 //! [`Recording`] to an analysis, so this crate has neither network nor decisions in it.
 
+mod balancer;
 pub mod budget;
 mod clock;
 mod disk;
@@ -20,6 +21,7 @@ mod shards;
 mod table;
 mod times;
 
+pub use balancer::{BalancerLog, BalancerRecord};
 pub use clock::{Interval, RunClock, RunOffset};
 pub use disk::{ReadError, RecordingWriter, WriteError, requests_parquet};
 pub use jobs::{JobPlan, JobRecord};

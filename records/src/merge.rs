@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::{
-    Connections, EndKind, GeneratorRecord, Lateness, LogSource, Recording, RunEnd, RunRecord,
-    WatchRecord, WatchType, shards,
+    BalancerLog, BalancerRecord, Connections, EndKind, GeneratorRecord, Lateness, LogSource,
+    Recording, RunEnd, RunRecord, WatchRecord, WatchType, shards,
 };
 
 /// Recordings that cannot be merged.
@@ -75,6 +75,7 @@ impl Recording {
             extend_new(&mut merged.jobs, part.jobs);
             merged.watch.extend(part.watch);
             merged.logs.extend(part.logs);
+            add_balancers(&mut merged.balancers, part.balancers);
             extend_new(&mut merged.stages, part.stages);
             extend_new(&mut merged.clocks, part.clocks);
             extend_new(&mut merged.losses, part.losses);
@@ -184,6 +185,25 @@ fn add_connections(all: &mut Connections, more: &Connections) {
     let known: BTreeSet<u64> = all.iter().map(|c| c.id).collect();
     for c in more.iter().filter(|c| !known.contains(&c.id)) {
         all.push(c);
+    }
+}
+
+/// Adds the logs of another observer under numbers of their own.
+fn add_balancers(all: &mut Vec<BalancerRecord>, more: Vec<BalancerRecord>) {
+    let next = all.iter().map(|r| number(r).saturating_add(1)).max();
+    let next = next.unwrap_or(0);
+    all.extend(more.into_iter().map(|mut record| {
+        let (BalancerRecord::Log(BalancerLog { log, .. }) | BalancerRecord::Line { log, .. }) =
+            &mut record;
+        *log = log.saturating_add(next);
+        record
+    }));
+}
+
+const fn number(record: &BalancerRecord) -> u32 {
+    match record {
+        BalancerRecord::Log(begun) => begun.log,
+        BalancerRecord::Line { log, .. } => *log,
     }
 }
 

@@ -1,8 +1,8 @@
 //! A whole recording in memory: what an analysis reads.
 
 use crate::{
-    ClockSample, Connections, Gap, GeneratorRecord, JobRecord, LogRecord, Requests, RunRecord,
-    StageRecord, StreamRecord, WatchRecord,
+    BalancerRecord, ClockSample, Connections, Gap, GeneratorRecord, JobRecord, LogRecord, Requests,
+    RunRecord, StageRecord, StreamRecord, WatchRecord,
 };
 
 /// Everything that was recorded in one run. Each list is in the order of its records' own time
@@ -23,6 +23,8 @@ pub struct Recording {
     pub watch: Vec<WatchRecord>,
     /// Log lines.
     pub logs: Vec<LogRecord>,
+    /// The logs of balancers, in the order in which they were received.
+    pub balancers: Vec<BalancerRecord>,
     /// What happened to the stages.
     pub stages: Vec<StageRecord>,
     /// Samples of other clocks.
@@ -53,6 +55,7 @@ impl Recording {
             jobs: Vec::new(),
             watch: Vec::new(),
             logs: Vec::new(),
+            balancers: Vec::new(),
             stages: Vec::new(),
             clocks: Vec::new(),
             generator: None,

@@ -1,6 +1,6 @@
 //! Every time of a recording, in one place.
 
-use crate::{JobRecord, Recording, RunOffset, WatchRecord};
+use crate::{BalancerRecord, JobRecord, Recording, RunOffset, WatchRecord};
 
 impl Recording {
     /// Changes every moment on the run's clock. Lengths of time (idle times, ages, resolutions) and what other clocks
@@ -49,6 +49,11 @@ impl Recording {
             }
         }
         self.logs.iter_mut().for_each(|l| map(&mut l.at));
+        for record in &mut self.balancers {
+            if let BalancerRecord::Line { at, .. } = record {
+                map(at);
+            }
+        }
         self.stages.iter_mut().for_each(|s| map(&mut s.at));
         for c in &mut self.clocks {
             map(&mut c.before);

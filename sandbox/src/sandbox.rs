@@ -120,7 +120,7 @@ impl Sandbox {
             workload: format!("deployment/{}", manifest.deployment_name()),
             namespace: manifest.namespace,
             warnings: manifest.warnings,
-            endpoint_lag: target.endpoint_lag.max,
+            endpoint_lag: reaches_within(&target),
             ends_are_final,
             front_end: Arc::new(front_end),
             parts: Some(parts),
@@ -268,6 +268,17 @@ impl Parts {
     }
 }
 
+/// The longest that a change of an endpoint takes to reach the front end.
+fn reaches_within(target: &SandboxTarget) -> Duration {
+    let check = target.health_check;
+    match target.front_end {
+        rollscope_scenarios::FrontEnd::HealthChecked => {
+            check.period * (check.healthy_after.max(check.unhealthy_after) + 2)
+        }
+        _ => target.endpoint_lag.max,
+    }
+}
+
 /// The manifest's folder, absolute: processes start in it from other folders.
 fn folder_of(manifest: &Path) -> PathBuf {
     let manifest = std::path::absolute(manifest).unwrap_or_else(|_| manifest.to_owned());
@@ -318,17 +329,16 @@ async fn start_front_end(
     let service = &manifest.services[0];
     let name = text(&service["metadata"]["name"]);
     let address = match target.front_end {
-        rollscope_scenarios::FrontEnd::Http => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         rollscope_scenarios::FrontEnd::L4 | rollscope_scenarios::FrontEnd::Direct => {
             let port = service["spec"]["ports"][0]["port"].as_u64();
             let port = port.and_then(|p| u16::try_from(p).ok()).unwrap_or(80);
             SocketAddr::from((Ipv4Addr::new(127, 0, 96, 10), port))
         }
+        _ => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
     };
-    let (store, namespace) = (store.clone(), manifest.namespace.clone());
-    let (kind, lag, seed) = (target.front_end, target.endpoint_lag, target.seed);
+    let (store, namespace, target) = (store.clone(), manifest.namespace.clone(), target.clone());
     let started = traffic
-        .run(async move { FrontEnd::start(kind, store, &namespace, &name, address, lag, seed) });
+        .run(async move { FrontEnd::of_target(&target, store, (namespace, name), address).await });
     Ok(started.await.ok_or(SandboxError::Stopped)??)
 }
 

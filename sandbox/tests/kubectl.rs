@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rollscope_sandbox::{Sandbox, SandboxConfig, SandboxError};
-use rollscope_scenarios::{DurationRange, FrontEnd, SandboxTarget};
+use rollscope_scenarios::{DurationRange, FrontEnd, HealthCheck, SandboxTarget};
 use serde_json::Value;
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -61,6 +61,8 @@ fn config(folder: &Path, manifest: &str) -> SandboxConfig {
             max: Duration::ZERO,
         },
         seed: 7,
+        retries: 0,
+        health_check: HealthCheck::default(),
     };
     SandboxConfig::new(target, PathBuf::from(env!("CARGO_BIN_EXE_sandbox-shim")))
 }

@@ -69,6 +69,31 @@ pub struct SandboxTarget {
     pub endpoint_lag: DurationRange,
     /// Seed of everything that is drawn at random.
     pub seed: u64,
+    /// How often `nginx` or `haproxy` tries a request again elsewhere.
+    pub retries: u32,
+    /// How `health_checked` asks.
+    pub health_check: HealthCheck,
+}
+
+/// How a front end that looks only at its own health check asks the pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HealthCheck {
+    /// Once in this time; an answer that takes longer is a failure.
+    pub period: Duration,
+    /// Failures in a row that take a pod out.
+    pub unhealthy_after: u32,
+    /// Successes in a row that take it in.
+    pub healthy_after: u32,
+}
+
+impl Default for HealthCheck {
+    fn default() -> Self {
+        Self {
+            period: Duration::from_secs(1),
+            unhealthy_after: 2,
+            healthy_after: 2,
+        }
+    }
 }
 
 /// Both ends included.
@@ -90,6 +115,12 @@ pub enum FrontEnd {
     /// None: connections are made to the pod's own address. Once the pod's endpoint is no longer ready, and that has
     /// arrived, none is made any more: other instances would get them. Only `rollscope signal` uses it.
     Direct,
+    /// nginx, reloaded at each change as an ingress controller does it.
+    Nginx,
+    /// HAProxy, told of each change over its runtime API.
+    Haproxy,
+    /// A reverse proxy that knows of pods only by its own health check.
+    HealthChecked,
 }
 
 impl FrontEnd {
@@ -99,6 +130,9 @@ impl FrontEnd {
             Self::Http => "http",
             Self::L4 => "l4",
             Self::Direct => "direct",
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy",
+            Self::HealthChecked => "health_checked",
         }
     }
 }

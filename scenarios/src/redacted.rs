@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::model::{
     BodyCheck, BodySource, ExecCommand, HeaderSource, JobSource, JobsSpec, JourneySpec, Load,
-    Pacing, PoolSpec, PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride, Scenario, Stage, StageKind,
-    StreamSpec, Target, TlsSpec,
+    Pacing, PoolSpec, PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride, Scenario, Stage,
+    StageKind, StreamSpec, Target, TlsSpec,
 };
 use crate::units::{write_duration, write_rate};
 
@@ -321,6 +321,12 @@ fn target(target: &Target) -> Value {
                 write_duration(sandbox.endpoint_lag.max)
             ),
             "seed": sandbox.seed,
+            "retries": sandbox.retries,
+            "health_check": {
+                "period": write_duration(sandbox.health_check.period),
+                "unhealthy_after": sandbox.health_check.unhealthy_after,
+                "healthy_after": sandbox.health_check.healthy_after,
+            },
         }),
         Target::Kubernetes(kubernetes) => json!({
             "allow_contexts": kubernetes.allow_contexts,

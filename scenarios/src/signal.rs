@@ -10,8 +10,8 @@ use rollscope_records::Lane;
 use crate::flags::{in_flight_cap, problem, read};
 use crate::keys::Shape;
 use crate::model::{
-    DurationRange, FrontEnd, Gate, Load, Rate, RateStep, RequestSpec, SandboxTarget, Scenario,
-    Stage, StageKind, Target,
+    DurationRange, FrontEnd, Gate, HealthCheck, Load, PreflightSpec, Rate, RateStep, RequestSpec,
+    SandboxTarget, Scenario, Stage, StageKind, Target,
 };
 use crate::problem::{Problem, ScenarioErrors};
 use crate::{units, words};
@@ -194,6 +194,8 @@ impl SignalPlan {
                     assertions_fail: !flags.assertions_warn,
                 },
                 log_marks: BTreeMap::new(),
+                jobs: None,
+                preflight: PreflightSpec::default(),
             },
             ready: ready.flatten(),
             ready_within,
@@ -307,6 +309,8 @@ fn target(flags: &SignalFlags, lag: Duration) -> Target {
         front_end: FrontEnd::Direct,
         endpoint_lag: DurationRange { min: lag, max: lag },
         seed: 1,
+        retries: 0,
+        health_check: HealthCheck::default(),
     })
 }
 

@@ -3,9 +3,6 @@
 use crate::keys::{Key, Planned, Shape, Table};
 use crate::rule_id::RuleId;
 
-/// Front ends that the design knows but this version does not.
-pub(crate) const PLANNED_FRONT_ENDS: &[&str] = &["nginx", "haproxy", "health_checked"];
-
 const fn planned(name: &'static str, instead_of: &'static [&'static str]) -> Planned {
     Planned { name, instead_of }
 }
@@ -121,9 +118,9 @@ const SANDBOX: Table = Table {
         ),
         optional(
             "front_end",
-            Shape::Choice(&["http", "l4"]),
+            Shape::Choice(&["http", "l4", "nginx", "haproxy", "health_checked"]),
             Some("http"),
-            "What stands between the load and the pods: `http` is a reverse proxy like an ingress, `l4` chooses an endpoint for each connection like kube-proxy.",
+            "What stands between the load and the pods: `http` is a reverse proxy like an ingress, `l4` chooses an endpoint for each connection like kube-proxy, `nginx` and `haproxy` are the installed programs, `health_checked` is a reverse proxy that knows pods only by its own health check.",
         ),
         optional(
             "endpoint_lag",
@@ -136,6 +133,45 @@ const SANDBOX: Table = Table {
             Shape::Whole(0, u64::MAX),
             Some("1"),
             "Seed of everything that is drawn at random.",
+        ),
+        optional(
+            "retries",
+            Shape::Whole(0, 10),
+            Some("0"),
+            "How often `nginx` or `haproxy` tries a request again on another pod; the built-in front ends never do.",
+        ),
+        optional(
+            "health_check",
+            Shape::Section(&HEALTH_CHECK),
+            None,
+            "How `health_checked` asks the pods for their readiness path.",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
+};
+
+const HEALTH_CHECK: Table = Table {
+    home: "target.sandbox.health_check",
+    doc: "How a front end that looks only at its own health check asks the pods.",
+    keys: &[
+        optional(
+            "period",
+            Shape::Deadline,
+            Some("1s"),
+            "How often each pod is asked; an answer that takes longer is a failure.",
+        ),
+        optional(
+            "unhealthy_after",
+            Shape::Whole(1, 100),
+            Some("2"),
+            "Failures in a row that take a pod out.",
+        ),
+        optional(
+            "healthy_after",
+            Shape::Whole(1, 100),
+            Some("2"),
+            "Successes in a row that take a pod in.",
         ),
     ],
     one_of: &[],

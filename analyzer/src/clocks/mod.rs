@@ -71,6 +71,11 @@ impl Clocks {
         self.with_offset(written, offset.lo, offset.hi)
     }
 
+    /// The run's time of what a program on the run's own host wrote.
+    pub(crate) fn of_own_host(&self, written: WrittenTime) -> Interval {
+        self.with_offset(written, 0, 0)
+    }
+
     fn with_offset(&self, written: WrittenTime, least: i64, most: i64) -> Interval {
         let at = written.unix_nanos.saturating_sub(self.wall_start);
         let lo = at.saturating_sub(most);

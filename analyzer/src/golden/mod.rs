@@ -1,5 +1,6 @@
 //! Golden cases: for each signature and face, a recording made by hand that is small enough to read.
 
+mod balancers;
 mod container_ends;
 mod early_close;
 mod endpoints;

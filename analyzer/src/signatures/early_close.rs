@@ -10,7 +10,7 @@ use crate::advice;
 use crate::analysis::Advice;
 use crate::context::{Context, general};
 use crate::drain::EndedAt;
-use crate::timeline::PodIx;
+use crate::timeline::{Pod, PodIx};
 use crate::traffic::{Kind, open_after, starts};
 use crate::words::span;
 
@@ -524,6 +524,22 @@ fn closed_after(pod: PodIx, cx: &Context<'_>) -> Option<i64> {
     Some(closed.nanos_since(drain.signal_at).max(0))
 }
 
+/// No pod of the group was seen not Ready while it drained.
+fn ready_to_the_end(group: &Group<'_>, cx: &Context<'_>) -> bool {
+    group.pods.iter().all(|p| {
+        let closed = cx.drain(*p).and_then(|d| d.listener_closed);
+        let turned = |pod: &Pod| {
+            let deleted = pod.deletion.as_ref().map(|d| d.seen);
+            let off = pod
+                .ready
+                .iter()
+                .find(|(at, ready)| !ready && Some(*at) > deleted);
+            off.map(|(at, _)| *at)
+        };
+        turned(cx.pod(*p)).is_none_or(|off| closed.is_some_and(|closed| closed < off))
+    })
+}
+
 fn advice(group: &Group<'_>, cx: &Context<'_>) -> Vec<Advice> {
     let mut all = vec![advice::pre_stop(cx)];
     match group.detail {
@@ -533,6 +549,11 @@ fn advice(group: &Group<'_>, cx: &Context<'_>) -> Vec<Advice> {
         Some("idle_close") => all.push(advice::program(
             "on SIGTERM, answer with `Connection: close` for the propagation delay before idle connections are closed",
         )),
+        _ if cx.traffic.front_end.as_deref() == Some("health_checked") && ready_to_the_end(group, cx) => {
+            all.push(advice::program(
+                "flip readiness at SIGTERM: answer the readiness path with 503 at once and keep the listener open until the front end has noticed; it looks at nothing but its own health check, and these pods answered 200 until they closed",
+            ));
+        }
         _ => all.push(advice::program(
             "on SIGTERM, keep the listener open for the propagation delay, then close it",
         )),

@@ -1,7 +1,7 @@
 //! Which pod a request was on, and how that is known.
 //!
 //! In this order: the response's header; other responses on the same connection (only where connections stay with
-//! their pod: no connection of the run was answered by two); the peer's address; else the pods that it can have been
+//! their pod: no connection of the run was answered by two); the peer's address; a balancer's log; else the pods that it can have been
 //! on, by time (see `suspects`).
 
 use std::collections::BTreeMap;
@@ -15,6 +15,7 @@ use super::kind::Kind;
 use super::listening::Listening;
 use super::pod_traffic::PodTraffic;
 use super::suspects;
+use crate::balancers::Balancers;
 use crate::ordered::Ordered;
 use crate::timeline::{LogBook, PodIx, Timeline};
 
@@ -30,6 +31,8 @@ pub(crate) enum How {
     Connection,
     /// The peer's address is the pod's.
     Peer,
+    /// A balancer's log names its address.
+    BalancerLog,
     /// By time: the likeliest of those that can have had it, or the one that the verdict on the failure names.
     ByTime,
     /// It is not known.
@@ -43,6 +46,7 @@ impl How {
             Self::Header => "header",
             Self::Connection => "connection",
             Self::Peer => "peer",
+            Self::BalancerLog => "balancer_log",
             Self::ByTime => "time",
             Self::Unknown => "unknown",
         }
@@ -68,6 +72,8 @@ pub(crate) struct Traffic<'a> {
     pub(crate) failures: Vec<Failure>,
     /// A connection stays with the pod that it was made to.
     pub(crate) pinned: bool,
+    /// What stands before the pods, where it is known.
+    pub(crate) front_end: Option<String>,
     /// The pods name themselves in their responses.
     pub(crate) pods_named: bool,
     /// Idle times of connections that their next request survived, ns, in order.
@@ -79,11 +85,16 @@ pub(crate) struct Traffic<'a> {
 }
 
 impl<'a> Traffic<'a> {
-    pub(crate) fn of(recording: &Recording, ordered: &'a Ordered<'_>, timeline: &Timeline) -> Self {
+    pub(crate) fn of(
+        recording: &Recording,
+        ordered: &'a Ordered<'_>,
+        timeline: &Timeline,
+        balancers: &Balancers,
+    ) -> Self {
         let requests = ordered.requests.as_ref();
         let mut certain = Certain::named(requests, timeline);
         let by_connection = ByConnection::of(requests, &certain)
-            .filter(|_| recording.run.target.front_end.as_deref() != Some("http"));
+            .filter(|_| !routes_singly(recording.run.target.front_end.as_deref()));
         let pinned = by_connection.is_some();
         let pods_named = requests.iter().any(|r| r.pod.is_some());
         let by_ip = by_ip(timeline);
@@ -93,6 +104,10 @@ impl<'a> Traffic<'a> {
             let pod = of_connection.and_then(|(pods, id)| pods.pod(id));
             pod.map(|pod| (pod, How::Connection))
                 .or_else(|| Some((peer_pod(&r, &by_ip, timeline)?, How::Peer)))
+                .or_else(|| {
+                    let ip = balancers.met(i).filter(|_| r.pod.is_none())?.ip()?;
+                    Some((pod_at(ip, &r, &by_ip, timeline)?, How::BalancerLog))
+                })
         });
         let mut traffic = Self {
             pods: pod_traffic(requests, &certain, timeline, !pinned),
@@ -102,10 +117,11 @@ impl<'a> Traffic<'a> {
             lengths: OnceLock::new(),
             answered_new: OnceLock::new(),
             requests,
+            front_end: recording.run.target.front_end.clone(),
             pinned,
             pods_named,
         };
-        traffic.failures = traffic.find_failures(timeline);
+        traffic.failures = traffic.find_failures(timeline, balancers);
         for (i, f) in traffic.failures.iter().enumerate() {
             if let Some(pod) = f.pod {
                 traffic.pods.entry(pod).or_default().failures.push(i);
@@ -115,16 +131,22 @@ impl<'a> Traffic<'a> {
     }
 
     /// Failures with the pods that are certain, in order of the moment at which they failed.
-    fn find_failures(&self, timeline: &Timeline) -> Vec<Failure> {
+    fn find_failures(&self, timeline: &Timeline, balancers: &Balancers) -> Vec<Failure> {
         let mut failures: Vec<Failure> = self
             .requests
             .iter()
             .enumerate()
             .filter(|(_, r)| r.outcome.is_failure())
             .filter_map(|(i, r)| {
-                let mut f = Failure::of(i, &r, Kind::of(&r, self.pods_named))?;
+                let logged = balancers.met(i).and_then(|met| met.kind(&r));
+                let kind = logged.unwrap_or_else(|| Kind::of(&r, self.pods_named));
+                let mut f = Failure::of(i, &r, kind)?;
                 (f.pod, f.how) = (self.certain.pod(i), self.certain.how(i));
-                if r.status.is_some() && !self.pinned && slowly_refused(&f, timeline) {
+                if logged.is_none()
+                    && r.status.is_some()
+                    && !self.pinned
+                    && slowly_refused(&f, timeline)
+                {
                     f = Failure {
                         pod: f.pod,
                         how: f.how,
@@ -189,6 +211,14 @@ impl<'a> Traffic<'a> {
     }
 }
 
+/// Whether a front end of the sandbox chooses a pod for each request by itself.
+fn routes_singly(front_end: Option<&str>) -> bool {
+    matches!(
+        front_end,
+        Some("http" | "nginx" | "haproxy" | "health_checked")
+    )
+}
+
 /// A balancer's error that took its time, but not long, while no container ended: a refusal on a busy host.
 fn slowly_refused(f: &Failure, timeline: &Timeline) -> bool {
     f.kind == Kind::Cut
@@ -249,7 +279,17 @@ fn peer_pod(
     timeline: &Timeline,
 ) -> Option<PodIx> {
     let (ip, _) = r.peer?.rsplit_once(':')?;
-    let pods = by_ip.get(ip.trim_matches(['[', ']']))?;
+    pod_at(ip.trim_matches(['[', ']']), r, by_ip, timeline)
+}
+
+/// The pod that had an address when the request was dispatched, if it was the only one.
+fn pod_at(
+    ip: &str,
+    r: &Request<'_>,
+    by_ip: &BTreeMap<&str, Vec<PodIx>>,
+    timeline: &Timeline,
+) -> Option<PodIx> {
+    let pods = by_ip.get(ip)?;
     let at = r.dispatched.unwrap_or(r.scheduled);
     let last = pods
         .iter()

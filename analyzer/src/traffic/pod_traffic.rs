@@ -34,7 +34,8 @@ impl PodTraffic {
         } else {
             self.answered_new.push(began);
         }
-        if r.close_received && !r.close_requested {
+        // A balancer's `Connection: close` is its own: the header goes no further than one hop.
+        if !routed_singly && r.close_received && !r.close_requested {
             self.unasked_close.push(ended);
         }
         if !r.outcome.is_failure() {

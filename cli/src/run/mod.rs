@@ -1,5 +1,6 @@
 //! `rollscope run`: a scenario in, a recording, a timeline and an exit code out.
 
+mod balancer_logs;
 mod dialer;
 mod interrupt;
 mod jobs;

@@ -7,10 +7,11 @@ use rollscope_loadgen::{LoadConfig, RunningLoad};
 use rollscope_records::{
     EndKind, GeneratorRecord, RecordingWriter, RunClock, RunEnd, RunRecord, WriteError,
 };
-use rollscope_sandbox::TruthLog;
+use rollscope_sandbox::{Sandbox, TruthLog};
 use rollscope_scenarios::{JobKey, Load, Scenario, secret_values};
 use tokio::sync::watch;
 
+use super::balancer_logs;
 use super::interrupt::Interrupt;
 use super::jobs;
 use super::output::Output;
@@ -143,15 +144,18 @@ async fn observe(
         true => jobs::observe(scenario, clock, recorder),
         false => None,
     };
-    let loaded = load(
+    let loading = load(
         (scenario, job_key),
         target,
         clock,
         recorder,
         user,
         collector.as_ref(),
-    )
-    .await;
+    );
+    let loaded = match target.sandbox.as_ref().map(Sandbox::front_end) {
+        Some(front_end) => balancer_logs::recorded(front_end, clock, recorder, loading).await,
+        None => loading.await,
+    };
     if let Some(jobs) = jobs {
         jobs.stop().await;
     }

@@ -104,13 +104,15 @@ impl Target {
         let front_end = sandbox.front_end();
         let address = match kind {
             FrontEnd::Direct => front_end.routed().first().copied(),
-            FrontEnd::L4 | FrontEnd::Http => None,
+            _ => None,
         };
         let base_url = format!("http://{}", address.unwrap_or(front_end.address()));
         let dialer: Arc<dyn Dialer> = match kind {
             FrontEnd::L4 => Arc::new(ThroughFrontEnd(front_end)),
             FrontEnd::Direct => Arc::new(WhileRouted(front_end)),
-            FrontEnd::Http => Arc::new(Direct),
+            FrontEnd::Http | FrontEnd::Nginx | FrontEnd::Haproxy | FrontEnd::HealthChecked => {
+                Arc::new(Direct)
+            }
         };
         let facts = TargetFacts {
             namespace: Some(sandbox.namespace().to_owned()),

@@ -10,6 +10,7 @@
 //! | `jobs.jsonl` | [`JobRecord`](crate::JobRecord) a line: what the load knows of its jobs, then what their queue said; only where there are jobs |
 //! | `watch.jsonl` | [`WatchRecord`](crate::WatchRecord) a line: watch events with receive offsets, and gaps |
 //! | `logs.jsonl` | [`LogRecord`](crate::LogRecord) a line |
+//! | `balancer.jsonl` | [`BalancerRecord`](crate::BalancerRecord) a line; only where a balancer's log is seen |
 //! | `stages.jsonl` | [`StageRecord`](crate::StageRecord) a line |
 //! | `clock.jsonl` | [`ClockSample`](crate::ClockSample) a line |
 //! | `generator.json` | [`GeneratorRecord`](crate::GeneratorRecord), at the end; with journeys also what goose counted |
@@ -32,6 +33,8 @@ const STREAMS: &str = "streams.jsonl";
 
 /// Jobs and what became of them; there only in a run that has such.
 const JOBS: &str = "jobs.jsonl";
+/// The logs of balancers; there only in a run that sees such.
+const BALANCERS: &str = "balancer.jsonl";
 
 pub use error::{ReadError, WriteError};
 pub use parquet::requests_parquet;

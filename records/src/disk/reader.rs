@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::columns::Stored;
-use super::{JOBS, ReadError, STREAMS, checksums, parquet, stream};
+use super::{BALANCERS, JOBS, ReadError, STREAMS, checksums, parquet, stream};
 use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, Table};
 
 impl Recording {
@@ -26,6 +26,9 @@ impl Recording {
         }
         recording.watch = lines(dir, "watch.jsonl", &mut losses)?;
         recording.logs = lines(dir, "logs.jsonl", &mut losses)?;
+        if dir.join(BALANCERS).exists() {
+            recording.balancers = lines(dir, BALANCERS, &mut losses)?;
+        }
         recording.stages = lines(dir, "stages.jsonl", &mut losses)?;
         recording.clocks = lines(dir, "clock.jsonl", &mut losses)?;
         recording.generator = generator(dir, &mut losses);

@@ -13,12 +13,13 @@ use serde::Serialize;
 
 use super::columns::Stored;
 use super::stream::RowStream;
-use super::{JOBS, STREAMS, WriteError, checksums, parquet};
+use super::{BALANCERS, JOBS, STREAMS, WriteError, checksums, parquet};
 use crate::redact::REDACTED;
 use crate::table::Place;
 use crate::{
-    ClockSample, ConnectionColumns, ConnectionRecord, GeneratorRecord, JobRecord, LogRecord,
-    RequestColumns, RequestRecord, RunRecord, StageRecord, StreamRecord, Text, WatchRecord,
+    BalancerRecord, ClockSample, ConnectionColumns, ConnectionRecord, GeneratorRecord, JobRecord,
+    LogRecord, RequestColumns, RequestRecord, RunRecord, StageRecord, StreamRecord, Text,
+    WatchRecord,
 };
 
 /// Rows of a batch. A batch is also written when its first row is this old: [`FLUSH`].
@@ -35,6 +36,7 @@ enum Message {
     Connections(Vec<ConnectionRecord>),
     Stream(StreamRecord),
     Job(JobRecord),
+    Balancer(BalancerRecord),
     Watch(Box<WatchRecord>),
     Log(LogRecord),
     Stage(StageRecord),
@@ -179,6 +181,14 @@ impl RecordingWriter {
     pub fn log(&self, mut record: LogRecord) {
         self.shared.redact(&mut record.line);
         self.send(Message::Log(record));
+    }
+
+    /// Records a line of a balancer's log, or that such a log begins; without the secrets that the run knows.
+    pub fn balancer(&self, mut record: BalancerRecord) {
+        if let BalancerRecord::Line { line, .. } = &mut record {
+            self.shared.redact(line);
+        }
+        self.send(Message::Balancer(record));
     }
 
     /// Records what happened to a stage.
@@ -332,6 +342,8 @@ struct Files {
     /// Begun with the first record.
     streams: Option<Lines>,
     jobs: Option<Lines>,
+    /// Begun with the first record.
+    balancers: Option<Lines>,
     watch: Lines,
     logs: Lines,
     stages: Lines,
@@ -348,6 +360,7 @@ impl Files {
             dir: dir.to_owned(),
             streams: None,
             jobs: None,
+            balancers: None,
             watch: Lines::create(dir, "watch.jsonl")?,
             logs: Lines::create(dir, "logs.jsonl")?,
             stages: Lines::create(dir, "stages.jsonl")?,
@@ -410,6 +423,13 @@ impl Files {
                 }
                 self.jobs.as_mut().map_or(Ok(()), |s| s.append(&record))
             }
+            Message::Balancer(record) => {
+                if self.balancers.is_none() {
+                    self.balancers = Some(Lines::create(&self.dir, BALANCERS)?);
+                }
+                let lines = self.balancers.as_mut();
+                lines.map_or(Ok(()), |l| l.append(&record))
+            }
             Message::Watch(record) => self.watch.append(&record),
             Message::Log(record) => self.logs.append(&record),
             Message::Stage(record) => self.stages.append(&record),
@@ -443,6 +463,7 @@ impl Files {
         self.flush_rows()?;
         self.streams.as_mut().map_or(Ok(()), Lines::flush)?;
         self.jobs.as_mut().map_or(Ok(()), Lines::flush)?;
+        self.balancers.as_mut().map_or(Ok(()), Lines::flush)?;
         self.watch.flush()?;
         self.logs.flush()?;
         self.stages.flush()?;

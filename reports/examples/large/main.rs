@@ -159,6 +159,7 @@ fn made_up(size: &Size) -> (Analysis, Recording) {
         jobs: None,
         journeys: None,
         signal: None,
+        balancers: Vec::new(),
         gaps: Vec::new(),
         stages: stages(size),
         notes: Vec::new(),

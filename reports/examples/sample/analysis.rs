@@ -81,6 +81,7 @@ pub(crate) fn analysis(recording: &Recording) -> Analysis {
         jobs: None,
         journeys: None,
         signal: None,
+        balancers: Vec::new(),
         gaps: Vec::new(),
         stages: stages(recording),
         notes: vec!["No probe of the pods themselves: when a listener closed is known only from the first refusal.".to_owned()],

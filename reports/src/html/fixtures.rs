@@ -58,6 +58,7 @@ pub(super) fn analysis_of(pods: &[&str], bursts: &[(u64, &[&str])]) -> Analysis 
         jobs: None,
         journeys: None,
         signal: None,
+        balancers: Vec::new(),
         gaps: Vec::new(),
         stages: Vec::new(),
         notes: Vec::new(),

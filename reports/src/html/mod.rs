@@ -4,6 +4,7 @@
 //! The script draws the timeline from the data that is embedded as JSON, and shows nothing but text nodes.
 
 mod assets;
+mod balancers;
 mod bins;
 mod budget;
 mod bursts;

@@ -6,8 +6,8 @@ use rollscope_records::Recording;
 
 use super::placement::Placement;
 use super::{
-    assets, bins, bursts, checks, data, first_screen, held_open, jobs, journeys, over_time, pods,
-    shutdowns, signal,
+    assets, balancers, bins, bursts, checks, data, first_screen, held_open, jobs, journeys,
+    over_time, pods, shutdowns, signal,
 };
 use crate::text::{field, utc, verdict};
 
@@ -96,6 +96,7 @@ fn body(
                 (held_open::section(a))
                 (jobs::section(a))
                 (journeys::section(a))
+                (balancers::section(a))
                 (checks::trust(a, recording))
             }
             (footer(a, recording))

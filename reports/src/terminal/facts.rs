@@ -1,12 +1,12 @@
 //! Counts, latency, pods, findings and assertions in a line each.
 
-use rollscope_analyzer::{Analysis, Journeys, PodReport, SignalReport};
+use rollscope_analyzer::{Analysis, BalancerReport, Journeys, PodReport, SignalReport};
 
 use super::labelled;
 use super::lines::{fit, tally, wrapped};
 use crate::text::{cause_code, count, counted, field, length, millis, rate, seconds};
 
-/// Counts, latency, journeys, the signal, pods, findings and assertions: at most thirteen lines.
+/// Counts, latency, journeys, balancers, the signal, pods, findings and assertions, a few lines each.
 pub(super) fn facts(a: &Analysis, width: usize) -> Vec<String> {
     let r = &a.requests;
     let mut lines = vec![
@@ -30,6 +30,9 @@ pub(super) fn facts(a: &Analysis, width: usize) -> Vec<String> {
     lines.push(labelled("latency", &latency(a)));
     if let Some(journeys) = &a.journeys {
         lines.push(labelled("journeys", &walked(journeys)));
+    }
+    for balancer in &a.balancers {
+        lines.push(labelled("balancer", &logged(balancer)));
     }
     match &a.signal {
         Some(signal) => lines.extend(signalled(signal, width)),
@@ -123,6 +126,26 @@ fn walked(journeys: &Journeys) -> String {
         counted(journeys.users, "user", "users"),
         counted(sum(|c| c.count), "step", "steps"),
         count(sum(|c| c.failed))
+    )
+}
+
+fn logged(b: &BalancerReport) -> String {
+    let mut causes: Vec<_> = b.near.iter().map(|n| cause_code(&n.cause, None)).collect();
+    causes.sort();
+    causes.dedup();
+    let near = match b.near_misses {
+        0 => "no near miss".to_owned(),
+        n => format!(
+            "{} ({})",
+            counted(n, "near miss", "near misses"),
+            causes.join(", ")
+        ),
+    };
+    format!(
+        "{} logged {}, {} of the load; {near}",
+        field(&b.name),
+        counted(b.requests, "request", "requests"),
+        count(b.joined)
     )
 }
 

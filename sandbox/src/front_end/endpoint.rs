@@ -11,7 +11,7 @@ use crate::{Kind, Store};
 const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 
 /// The annotation of a pod with the port on which its traffic port really listens.
-const PORT_ANNOTATION: &str = "sandbox.rollscope.dev/port";
+pub(super) const PORT_ANNOTATION: &str = "sandbox.rollscope.dev/port";
 
 /// One endpoint, with where it really is.
 #[derive(Debug, Clone, PartialEq, Eq)]

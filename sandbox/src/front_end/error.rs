@@ -19,4 +19,22 @@ pub enum FrontEndError {
         /// What the system said.
         source: io::Error,
     },
+    /// The program of the front end is not installed.
+    #[error(
+        "the front end {program} is not installed: install it (Debian's package is {package}), or choose another front_end"
+    )]
+    Missing {
+        /// The program.
+        program: &'static str,
+        /// Debian's package of it.
+        package: &'static str,
+    },
+    /// The program did not start.
+    #[error("the front end {program} did not start: {said}")]
+    Program {
+        /// The program.
+        program: &'static str,
+        /// What was wrong, in its own words where it had some.
+        said: String,
+    },
 }

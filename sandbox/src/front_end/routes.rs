@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rollscope_scenarios::FrontEnd as FrontEndKind;
+use tokio::sync::watch;
 
 use super::endpoint::Endpoint;
 use super::propagation::EndpointChange;
@@ -20,6 +21,8 @@ pub(super) struct Routes {
     kind: FrontEndKind,
     table: Mutex<Table>,
     turn: AtomicUsize,
+    /// Counts the changes of the table.
+    version: watch::Sender<u64>,
     pub(super) truth: LateTruth,
 }
 
@@ -38,6 +41,7 @@ impl Routes {
         Self {
             kind,
             truth: LateTruth::default(),
+            version: watch::Sender::new(0),
             turn: AtomicUsize::new(rng.random_range(0..1 << 16)),
             table: Mutex::new(Table {
                 endpoints: BTreeMap::new(),
@@ -72,6 +76,19 @@ impl Routes {
                 upstream.retire();
             }
         }
+        drop(table);
+        self.version.send_modify(|v| *v += 1);
+    }
+
+    /// Tells of every change, by its number.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    /// Where the endpoints are that get new traffic.
+    pub(super) fn sockets(&self) -> Vec<SocketAddr> {
+        let table = self.lock();
+        table.routable.iter().map(|u| u.socket()).collect()
     }
 
     /// Whether no endpoint is ready, so that those that terminate are all there is.

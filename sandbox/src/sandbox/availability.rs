@@ -50,6 +50,9 @@ async fn known_to_front_end(sandbox: &Sandbox) -> Result<(), String> {
         settled(sandbox).await?;
         let last = last_endpoint_change(sandbox);
         sleep(sandbox.endpoint_lag + MARGIN).await;
+        while !sandbox.front_end.has_applied() {
+            sleep(MARGIN).await;
+        }
         if is_settled(sandbox) && last == last_endpoint_change(sandbox) {
             return Ok(());
         }

@@ -7,8 +7,7 @@ use super::field::{Field, shown};
 use super::scenario::TargetKind;
 use super::section::Section;
 use crate::keys::Shape;
-use crate::model::{FrontEnd, KubernetesTarget, SandboxTarget, Target};
-use crate::tables::PLANNED_FRONT_ENDS;
+use crate::model::{FrontEnd, HealthCheck, KubernetesTarget, SandboxTarget, Target};
 use crate::tree::Value;
 use crate::{units, words};
 
@@ -70,12 +69,38 @@ fn sandbox(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<SandboxTa
     let front_end = front_end(section, checker);
     let endpoint_lag = section.parsed("endpoint_lag", checker, units::duration_range);
     let seed = section.whole("seed", checker);
+    let retries = section.whole("retries", checker);
+    let health_check = health_check(section, checker);
     Some(SandboxTarget {
         manifest: manifest?,
         front_end: front_end?,
         endpoint_lag: endpoint_lag?,
         seed: seed?,
+        retries: small(retries?),
+        health_check: health_check?,
     })
+}
+
+/// How `health_checked` asks, or its defaults.
+fn health_check(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<HealthCheck> {
+    if section.get("health_check").is_none() {
+        return Some(HealthCheck::default());
+    }
+    let section = section.section("health_check", checker)?;
+    let over_zero = |t: &str| units::duration(t).filter(|d| !d.is_zero());
+    let period = section.parsed("period", checker, over_zero);
+    let unhealthy_after = section.whole("unhealthy_after", checker);
+    let healthy_after = section.whole("healthy_after", checker);
+    Some(HealthCheck {
+        period: period?,
+        unhealthy_after: small(unhealthy_after?),
+        healthy_after: small(healthy_after?),
+    })
+}
+
+/// A number that its table has bounded.
+fn small(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// The manifest's path, resolved; it must be there.
@@ -101,16 +126,11 @@ fn manifest(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<PathBuf>
 }
 
 fn front_end(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<FrontEnd> {
-    if let Some(field) = section.get("front_end")
-        && let Value::Text(text) = &field.node.value
-        && PLANNED_FRONT_ENDS.contains(&text.as_str())
-    {
-        let found = format!("`{text}`, which is not supported yet");
-        checker.problem(field.at, &field.path, found, "`http` or `l4`", None);
-        return None;
-    }
     match section.choice("front_end", checker)? {
         "l4" => Some(FrontEnd::L4),
+        "nginx" => Some(FrontEnd::Nginx),
+        "haproxy" => Some(FrontEnd::Haproxy),
+        "health_checked" => Some(FrontEnd::HealthChecked),
         _ => Some(FrontEnd::Http),
     }
 }

@@ -18,6 +18,8 @@ pub struct Settings {
     pub pod_name: String,
     /// `DRAIN_DELAY_MS` (default 5 s): how long it keeps serving after the signal, until routing has converged.
     pub drain_delay: Duration,
+    /// `DRAIN_KEEPS_READY` (default false): whether readiness is answered with 200 until the listener is closed.
+    pub keeps_ready: bool,
     /// `DRAIN_DEADLINE_MS` (default 15 s): how long requests in flight may take once the listener is closed.
     pub drain_deadline: Duration,
     /// `SAFETY_MS` (default one second after the drain's deadline): from the signal until the safety timer ends a drain
@@ -84,6 +86,7 @@ impl Settings {
             pod_name: set("POD_NAME").unwrap_or_else(|| "local".to_owned()),
             drain_delay: millis(&set, "DRAIN_DELAY_MS")?.unwrap_or(Duration::from_secs(5)),
             drain_deadline: millis(&set, "DRAIN_DEADLINE_MS")?.unwrap_or(Duration::from_secs(15)),
+            keeps_ready: parse(&set, "DRAIN_KEEPS_READY", "true or false")?.unwrap_or(false),
             safety: millis(&set, "SAFETY_MS")?,
             close_travel: millis(&set, "CLOSE_TRAVEL_MS")?.unwrap_or_default(),
             keep_alive: millis(&set, "KEEP_ALIVE_MS")?.unwrap_or(keep_alive_default),

@@ -33,6 +33,8 @@ pub(super) enum AtSignal {
 pub(super) struct Drain {
     /// From the signal to the close of the listener.
     delay: Duration,
+    /// Whether readiness turns 503 at the signal.
+    tells_readiness: bool,
     /// Whether connections in use are closed after their response, and responses say so.
     closes_busy: bool,
     /// Whether event streams and WebSockets are ended once the listener is closed.
@@ -63,6 +65,7 @@ impl AtSignal {
         let deadline = settings.drain_deadline;
         let reference = Drain {
             delay: settings.drain_delay,
+            tells_readiness: !settings.keeps_ready,
             closes_busy: true,
             ends_streams: true,
             deadline: Some(deadline),
@@ -267,9 +270,11 @@ async fn close_pool(server: &Server) {
 
 /// The drain, step by step. Gives the number of requests that it cut.
 async fn drain_requests(server: &Server, drain: &Drain, accepting: JoinHandle<()>) -> u64 {
-    server.enter(Stage::Draining);
-    server.ledger.step("draining");
-    server.log("readiness_off", &[]);
+    if drain.tells_readiness {
+        server.enter(Stage::Draining);
+        server.ledger.step("draining");
+        server.log("readiness_off", &[]);
+    }
     if !drain.delay.is_zero() {
         sleep(drain.delay).await;
     }

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod fidelity;
+mod front_ends;
 mod generators;
 mod interruption;
 mod long_lived;

@@ -143,6 +143,7 @@ fn every_field_that_the_schema_names_occurs() {
     let rare = [
         "$.gaps.",
         "$.streams.",
+        "$.balancers.",
         "$.pods.log_marks.",
         "$.pods.earlier_exits.",
         "$.findings.",
