@@ -53,23 +53,21 @@ fn weigh_app_deadline(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
 }
 
 fn weigh_forced_exit(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
-    if !matches!(case.kind, Kind::Cut | Kind::PodEnd) {
-        return Vec::new();
+    match case.kind {
+        Kind::Cut | Kind::PodEnd => {}
+        Kind::Refused | Kind::Vanished => {
+            return facts::best(case, |p| Some(refused_after_forced_exit(case, p, cx)))
+                .into_iter()
+                .collect();
+        }
+        _ => return Vec::new(),
     }
     facts::best(case, |p| {
         // Without its log, a timer's exit and a crash in the drain look the same.
         let heard = cx.drain(p).is_some_and(|d| d.log.watched());
         Some(
             common("forced_exit", case, p, cx)
-                .require(
-                    if heard { 1.5 } else { 0.5 },
-                    code_is(
-                        p,
-                        cx,
-                        |code| code != 0 && code != 143,
-                        "was ended by a timer or an error of its own",
-                    ),
-                )
+                .require(if heard { 1.5 } else { 0.5 }, code_is_forced(p, cx))
                 .weigh(1.5, 0.0, said_forced(p, cx))
                 .forbid(super::crash::said_why(p, cx))
                 .oppose(2.5, before_its_end(case, p, cx)),
@@ -77,6 +75,46 @@ fn weigh_forced_exit(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     })
     .into_iter()
     .collect()
+}
+
+/// What is still routed to a pod that ended its own shutdown by force is refused from that end on, not before.
+fn refused_after_forced_exit(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
+    Hypothesis::of("forced_exit", None)
+        .on(pod)
+        .require(1.0, facts::after_deletion(case, pod, cx))
+        .forbid(facts::killed_by_probe(case, pod, cx))
+        .require(1.0, facts::refused_from_its_end(case, pod, cx))
+        .require(1.5, ended_in_its_shutdown(pod, cx))
+        .require(0.5, code_is_forced(pod, cx))
+        .weigh(3.5, 0.0, said_forced(pod, cx))
+        .forbid(super::crash::said_why(pod, cx))
+        .oppose(5.0, facts::proxy_ended_first(case, pod, cx))
+        .oppose_by(facts::quiet_since_its_end(case, pod, cx))
+}
+
+/// It ended a while after its signal and before SIGKILL was due.
+fn ended_in_its_shutdown(pod: PodIx, cx: &Context<'_>) -> Check {
+    let p = cx.pod(pod);
+    let (Some(drain), Some(end)) = (cx.drain(pod), p.end.as_ref()) else {
+        return Check::No(format!("{} was not being deleted when it ended", p.name));
+    };
+    let ran = facts::likely_after_signal(pod, end.point(), cx);
+    Check::when(
+        drain.ended == EndedAt::Before && ran >= RAN,
+        || {
+            let text = format!(
+                "it ended {} after its signal, before SIGKILL was due",
+                span(ran)
+            );
+            cx.fact("ended_in_its_shutdown", pod, Some(end.at), text)
+        },
+        &format!("{} ended at its signal or at its deadline", p.name),
+    )
+}
+
+fn code_is_forced(pod: PodIx, cx: &Context<'_>) -> Check {
+    let fits = |code| !matches!(code, 0 | 130 | 143);
+    code_is(pod, cx, fits, "was ended by a timer or an error of its own")
 }
 
 fn common(name: &'static str, case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
@@ -138,7 +176,7 @@ fn between_signal_and_deadline(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) ->
     let (Some(drain), Some(d)) = (cx.drain(pod), p.deletion.as_ref()) else {
         return Check::No(format!("{} was not being deleted", p.name));
     };
-    let ran = facts::after_signal(pod, case.first(cx), cx).unwrap_or(0);
+    let ran = facts::likely_after_signal(pod, case.first(cx), cx);
     if ran < RAN {
         return Check::No(format!("the cuts came at the signal of {}", p.name));
     }

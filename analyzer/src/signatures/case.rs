@@ -68,4 +68,18 @@ impl<'a> Case<'a> {
         }
         ends().find(|e| self.failures(cx).all(|f| e.explains_cut_at(f.at)))
     }
+
+    /// The same, of the containers of `pod` that serve: not of one through which their traffic goes.
+    pub(crate) fn own_end_on<'p>(
+        &self,
+        pod: PodIx,
+        cx: &'p Context<'_>,
+    ) -> Option<&'p ContainerEnd> {
+        let p = cx.pod(pod);
+        let mut own = p.ends().filter(|e| !p.proxies.contains(&e.container));
+        match self.end {
+            Some(judged) => own.find(|e| e.key == judged.key),
+            None => own.find(|e| self.failures(cx).all(|f| e.explains_cut_at(f.at))),
+        }
+    }
 }

@@ -8,6 +8,9 @@ use crate::timeline::{ContainerEnd, PodIx};
 use crate::traffic::{Kind, down_at};
 use crate::words::{count, span};
 
+/// Refusals that show that a pod refuses.
+const SEVERAL: usize = 3;
+
 /// Weighs a case against an end that `fits`.
 pub(super) fn weigh(
     name: &'static str,
@@ -33,6 +36,8 @@ pub(super) fn weigh(
                 .on(p)
                 .require(3.0, fits(cx, p, end))
                 .require(3.0, explains(case, p, end, cx))
+                .oppose(2.5, others_refused_before(case, p, end, cx))
+                .oppose(1.0, another_ended(case, p, cx))
                 .oppose_by(facts::quiet_since(case, p, end.at.hi, cx)),
         )
     })
@@ -45,6 +50,62 @@ fn responsible<'c>(case: &Case<'_>, pod: PodIx, cx: &'c Context<'_>) -> Option<&
             .then(|| down_at(cx.pod(pod), case.first(cx)))
             .flatten()
     })
+}
+
+/// Another pod that can have refused these was deleted and had just ended: it refused as well while it was routed to.
+fn another_ended(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let last = case.last(cx);
+    let just = |p: &PodIx| {
+        let end = cx
+            .pod(*p)
+            .end_at()
+            .filter(|_| cx.pod(*p).deletion.is_some());
+        end.is_some_and(|e| (0..2 * SECOND).contains(&last.nanos_since(e.lo)))
+    };
+    let other = case.suspects.iter().find(|p| **p != pod && just(p));
+    match other {
+        Some(p) if case.kind == Kind::Refused => Check::Yes(cx.fact(
+            "another_ended",
+            *p,
+            cx.pod(*p).end_at(),
+            "it had just ended in its termination and was perhaps still routed to",
+        )),
+        _ => Check::No(String::new()),
+    }
+}
+
+/// Others that can have refused these did so just before, when it was certainly not down: they may have gone on.
+fn others_refused_before(
+    case: &Case<'_>,
+    pod: PodIx,
+    end: &ContainerEnd,
+    cx: &Context<'_>,
+) -> Check {
+    let until = case.first(cx).min(end.at.lo.plus_nanos(-SECOND / 10));
+    let fails = &cx.traffic.failures;
+    let since = fails.partition_point(|f| f.at < until.plus_nanos(-SECOND));
+    let before: Vec<PodIx> = fails[since..]
+        .iter()
+        .take_while(|f| f.at < until)
+        .filter(|f| f.kind == Kind::Refused && !f.suspects.contains(&pod))
+        .filter_map(|f| {
+            f.suspects
+                .iter()
+                .find(|p| case.suspects.contains(p))
+                .copied()
+        })
+        .collect();
+    match before.last() {
+        Some(other) if case.kind == Kind::Refused && before.len() >= SEVERAL => {
+            Check::Yes(cx.fact(
+                "others_refused_before",
+                *other,
+                Some(rollscope_records::Interval::at(until)),
+                "it refused just before, and can have gone on",
+            ))
+        }
+        _ => Check::No(String::new()),
+    }
 }
 
 fn explains(case: &Case<'_>, pod: PodIx, end: &ContainerEnd, cx: &Context<'_>) -> Check {

@@ -138,7 +138,7 @@ fn in_its_termination(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Option<H
     }
     let at_its_end = match case.kind {
         Kind::Cut => facts::cut_by_end(case, pod, cx),
-        Kind::Refused | Kind::Vanished => refused_after(case, pod, end, cx),
+        Kind::Refused | Kind::Vanished => facts::refused_from_its_end(case, pod, cx),
         _ => return None,
     };
     let before_its_signal = Check::when(
@@ -169,24 +169,6 @@ fn in_its_termination(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Option<H
             .weigh(4.0, 0.0, said_why(pod, cx))
             .weigh(2.0, 0.0, ended_so_before(Some(end.code), cx))
             .forbid(super::app_deadline::said_forced(pod, cx)),
-    )
-}
-
-/// It refused from its end on, not before: its listener had not been closed.
-fn refused_after(case: &Case<'_>, pod: PodIx, end: &ContainerEnd, cx: &Context<'_>) -> Check {
-    let closed =
-        facts::logged_close(pod, cx).is_some() || cx.drain(pod).is_some_and(|d| d.closed_alive);
-    Check::when(
-        !closed && case.first(cx) >= end.at.lo.plus_nanos(-facts::SECOND / 10),
-        || {
-            cx.fact(
-                "refused_after_end",
-                pod,
-                Some(end.at),
-                "the failures began with its end",
-            )
-        },
-        "it had closed its listener before it ended, or the failures began before its end",
     )
 }
 

@@ -49,17 +49,18 @@ fn refused(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.0, not_before_the_signal(case, pod, cx))
         .forbid(ended_before_its_signal(pod, cx))
-        .forbid(super::crash::said_why(pod, cx))
+        .forbid(crashed(case, pod, cx))
         .forbid(open_afterwards(case, pod, cx))
         .forbid(after_the_sigkill(case, pod, cx))
         .weigh(2.0, 0.0, said_closed(case, pod, cx))
         .weigh(1.0, 0.0, template_closes(pod, cx))
-        .weigh(1.5, 0.75, closed_early(pod, cx))
+        .weigh(1.5, 0.25, closed_early(pod, cx))
         .weigh(1.0, 0.5, facts::app_said(pod, cx))
         .weigh(1.0, 0.0, no_new_pod(case, cx))
         .weigh(1.5, 0.0, refused_alone(case, pod, cx))
         .oppose(2.0, waited(case, pod, cx))
         .oppose_by(quiet_since_its_signal(case, pod, cx))
+        .oppose_by(open_to_the_end(case, pod, cx))
         .oppose(1.5, goes_on_accepting(case, pod, cx))
         .oppose(3.0, nowhere_else(case, cx))
         .oppose(2.0, a_new_pod_as_at_first(case, cx))
@@ -113,6 +114,14 @@ fn waited_for_requests(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     )
 }
 
+/// Pods of its template do not close before they end; what its own log says of a close is worth more.
+fn open_to_the_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> (f64, Check) {
+    match said_closed(case, pod, cx) {
+        Check::Yes(_) => (0.0, Check::No(String::new())),
+        _ => facts::open_to_the_end(pod, cx),
+    }
+}
+
 fn quiet_since_its_signal(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> (f64, Check) {
     match cx.drain(pod) {
         Some(drain) => {
@@ -162,6 +171,18 @@ fn ended_before_its_signal(pod: PodIx, cx: &Context<'_>) -> Check {
             "its container had ended before its signal was due",
         )),
         _ => Check::No(String::new()),
+    }
+}
+
+/// An error of its own had ended it: what came later met that, and not the close of its listener.
+fn crashed(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let ended = cx.pod(pod).end_at();
+    let closed = matches!(said_closed(case, pod, cx), Check::Yes(_));
+    match ended {
+        Some(end) if !closed && case.first(cx) >= end.lo.plus_nanos(-SECOND / 10) => {
+            super::crash::said_why(pod, cx)
+        }
+        _ => Check::Unseen,
     }
 }
 

@@ -20,11 +20,17 @@ pub(super) const BEFORE_SEEN: i64 = 150 * MS;
 /// speaks against it tell the causes apart.
 const CERTAIN: f64 = 6.5;
 
+/// That another end than the nearest cut a request counts so much less, nats.
+const ANOTHER_END: f64 = 1.7;
+
 /// The share of the requests for which a balancer makes a new connection, about.
 const DIALLED: f64 = 0.3;
 
 /// What a silence before the failures counts at most, nats.
-const QUIET_AT_MOST: f64 = 4.0;
+pub(super) const QUIET_AT_MOST: f64 = 4.0;
+
+/// A pod that refuses within this time of its end was routed to until then, ns.
+const ROUTED: i64 = 5 * SECOND;
 
 /// An end within this time of the signal is one at the signal, ns.
 pub(super) const AT_SIGNAL: i64 = SECOND;
@@ -86,9 +92,9 @@ pub(super) fn killed_at_deadline(pod: PodIx, cx: &Context<'_>) -> Check {
     ))
 }
 
-/// Every failure lies at the end of a container of the pod (nothing to ask where there is no failure).
+/// Every failure lies at the end of a serving container of the pod (nothing to ask where there is no failure).
 pub(super) fn cut_by_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
-    match case.end_on(pod, cx) {
+    match case.own_end_on(pod, cx) {
         Some(end) if case.failures.is_empty() => Check::Yes(cx.fact(
             "container_ended",
             pod,
@@ -231,6 +237,104 @@ pub(super) fn quiet_since(
         "",
     );
     (counts, check)
+}
+
+/// The same, from the pod's end on.
+pub(super) fn quiet_since_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> (f64, Check) {
+    match cx.pod(pod).end_at() {
+        Some(end) => quiet_since(case, pod, end.hi, cx),
+        None => (0.0, Check::No(String::new())),
+    }
+}
+
+/// The same, from the end of the pod or of the proxy in front of it on.
+pub(super) fn quiet_since_it_refuses(
+    case: &Case<'_>,
+    pod: PodIx,
+    cx: &Context<'_>,
+) -> (f64, Check) {
+    match cx.pod(pod).proxy_ended_first() {
+        Some(proxy) => quiet_since(case, pod, proxy.at.hi, cx),
+        None => quiet_since_its_end(case, pod, cx),
+    }
+}
+
+/// It refused from its end on, not before: its listener had not been closed.
+pub(super) fn refused_from_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let Some(end) = cx.pod(pod).end.as_ref() else {
+        return Check::No(format!("no end of {} was seen", cx.pod(pod).name));
+    };
+    let closed = logged_close(pod, cx).is_some() || cx.drain(pod).is_some_and(|d| d.closed_alive);
+    Check::when(
+        !closed && case.first(cx) >= end.at.lo.plus_nanos(-SECOND / 10),
+        || {
+            cx.fact(
+                "refused_after_end",
+                pod,
+                Some(end.at),
+                "the failures began with its end",
+            )
+        },
+        "it had closed its listener before it ended, or the failures began before its end",
+    )
+}
+
+/// Pods of the same template answered to their end: connections were made while one of them was leaving and still
+/// routed to, and none was refused before it ended. With how much that counts, in nats.
+pub(super) fn open_to_the_end(pod: PodIx, cx: &Context<'_>) -> (f64, Check) {
+    let template = &cx.pod(pod).template_hash;
+    let alike = cx
+        .timeline
+        .terminating()
+        .filter(|(_, p, _)| p.template_hash == *template);
+    let open = alike.filter_map(|(ix, ..)| Some((unrefused(ix, cx)?, ix)));
+    let most = open.max_by(|a, b| a.0.0.total_cmp(&b.0.0));
+    match most {
+        Some(((counts, made), ix)) if counts > 0.5 => (
+            counts.min(QUIET_AT_MOST),
+            Check::Yes(cx.fact(
+                "open_to_the_end",
+                ix,
+                cx.pod(ix).end_at(),
+                format!(
+                    "{} made between its signal and its end and none was refused, and it was still routed to",
+                    count(made as u64, "connection")
+                ),
+            )),
+        ),
+        _ => (0.0, Check::No(String::new())),
+    }
+}
+
+/// How many connections were made between the pod's signal and its end, while it was routed to, and how much it counts
+/// that none was refused; `None` where one was, or where nothing shows that it was routed to so long.
+fn unrefused(pod: PodIx, cx: &Context<'_>) -> Option<(f64, usize)> {
+    let (drain, end) = (cx.drain(pod)?, cx.pod(pod).end_at()?);
+    let (from, to) = (
+        drain.signal.hi.plus_nanos(SECOND / 10),
+        end.lo.plus_nanos(-SECOND / 20),
+    );
+    let refused = |from: RunOffset, to: RunOffset| {
+        let fails = &cx.traffic.failures;
+        fails[fails.partition_point(|f| f.at < from)..]
+            .iter()
+            .take_while(move |f| f.at < to)
+            .filter(move |f| f.kind == Kind::Refused && f.suspects.contains(&pod))
+    };
+    let routed_later = refused(end.hi, end.hi.plus_nanos(ROUTED)).next().is_some();
+    if from >= to || !routed_later || refused(from, to).next().is_some() {
+        return None;
+    }
+    let requests = cx.traffic.requests;
+    let made = requests
+        .range(requests.partition_point(|r| r.scheduled < from)..)
+        .take_while(|r| r.scheduled < to)
+        .filter(|r| !r.reused || !cx.traffic.pinned)
+        .count();
+    let ready = cx.timeline.fewest_ready(from, to).unwrap_or(1);
+    let routed = (ready + 1).max(2) as f64;
+    let dialled = if cx.traffic.pinned { 1.0 } else { DIALLED };
+    Some((-(1.0 - 1.0 / routed).ln() * made as f64 * dialled, made))
 }
 
 /// The kubelet had killed the pod's container for a failed probe when the failures began, before any deletion: what
@@ -382,6 +486,17 @@ pub(super) fn after_signal(pod: PodIx, t: RunOffset, cx: &Context<'_>) -> Option
     })
 }
 
+/// How long after the signal `t` is, ns: as is likeliest where the manifest tells when the signal came, else at least.
+pub(super) fn likely_after_signal(pod: PodIx, t: RunOffset, cx: &Context<'_>) -> i64 {
+    let known = |hook: &crate::view::PreStop| hook.sleep_seconds.is_some();
+    match cx.drain(pod) {
+        Some(drain) if cx.pod(pod).pre_stop.as_ref().is_none_or(known) => {
+            t.nanos_since(drain.signal_at)
+        }
+        _ => after_signal(pod, t, cx).unwrap_or(0),
+    }
+}
+
 /// The pod's end came within moments of the signal.
 pub(super) fn ended_at_signal(pod: PodIx, within: i64, cx: &Context<'_>) -> Check {
     let name = &cx.pod(pod).name;
@@ -470,11 +585,19 @@ pub(super) fn best(
 ) -> Option<super::Hypothesis> {
     let spread = matches!(case.kind, Kind::Refused | Kind::Vanished);
     let most = if spread { CERTAIN } else { f64::INFINITY };
+    // Where the ends of several pods explain a cut, the nearest is the likeliest.
+    let nearest = case.suspects.first().filter(|_| case.kind == Kind::Cut);
     let all: Vec<super::Hypothesis> = case
         .suspects
         .iter()
         .filter_map(|p| weigh(*p))
-        .map(|h| h.saturated(most))
+        .map(|h| match h.pod {
+            Some(pod) if nearest.is_some_and(|n| *n != pod) => super::Hypothesis {
+                score: h.score - ANOTHER_END,
+                ..h
+            },
+            _ => h.saturated(most),
+        })
         .collect();
     let best_possible = all.iter().filter(|h| h.possible()).fold(
         None::<&super::Hypothesis>,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ALL, Case, Hypothesis};
+use super::{ALL, Case, Hypothesis, no_endpoints};
 use crate::analysis::{Evidence, RuledOut};
 use crate::context::{Context, general};
 use crate::timeline::PodIx;
@@ -23,6 +23,9 @@ const ALONE: f64 = 0.75;
 
 /// ... and one that holds this much cannot be left out otherwise.
 const CANDIDATE: f64 = 0.15;
+
+/// What has this much for it may be as true as that there was no endpoint, nats.
+const LIKELY: f64 = 2.5;
 
 /// Nothing is certain.
 const MOST_CERTAIN: f64 = 0.99;
@@ -44,6 +47,9 @@ pub(crate) struct Judgement {
 pub(crate) fn judge(case: &Case<'_>, cx: &Context<'_>) -> Judgement {
     let all = ALL.iter().flat_map(|s| (s.weigh)(case, cx));
     let mut all: Vec<Hypothesis> = disrupted(as_before(all.collect(), case, cx), cx);
+    if no_endpoints::hides_a_closed_port(case, cx) {
+        levelled(&mut all);
+    }
     // A stable sort: the order of the signatures breaks ties.
     all.sort_by(|a, b| b.score.total_cmp(&a.score));
     let ruled_out = ruled_out(&all);
@@ -110,7 +116,7 @@ fn as_before(all: Vec<Hypothesis>, case: &Case<'_>, cx: &Context<'_>) -> Vec<Hyp
 }
 
 /// Ways in which a pod's own shutdown fails requests, whoever asked for it.
-const OWN_SHUTDOWN: [&str; 9] = [
+const OWN_SHUTDOWN: [&str; 10] = [
     "early_close",
     "unforwarded_signal",
     "sigkill_overrun",
@@ -120,6 +126,7 @@ const OWN_SHUTDOWN: [&str; 9] = [
     "dependency_closed_first",
     "double_shutdown",
     "stale_route",
+    "sidecar_first",
 ];
 
 /// What an evicted pod did is the eviction's before it is the way in which it shut down.
@@ -132,6 +139,22 @@ fn disrupted(all: Vec<Hypothesis>, cx: &Context<'_>) -> Vec<Hypothesis> {
             _ => h,
         })
         .collect()
+}
+
+/// No endpoint is as likely as the best of what else can have refused: nothing that is seen tells them apart.
+fn levelled(all: &mut [Hypothesis]) {
+    let (mut best, mut none) = (None::<usize>, None::<usize>);
+    for (i, h) in all.iter().enumerate().filter(|(_, h)| h.possible()) {
+        if h.cause == no_endpoints::NAME {
+            none = Some(i);
+        } else if h.plus >= LIKELY && best.is_none_or(|b| all[b].score < h.score) {
+            best = Some(i);
+        }
+    }
+    if let (Some(best), Some(none)) = (best, none) {
+        let score = all[best].score.max(all[none].score);
+        (all[best].score, all[none].score) = (score, score);
+    }
 }
 
 fn names(verdict: &Judgement, cause: &str) -> bool {

@@ -69,7 +69,8 @@ fn said_by_event(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Option<Hypoth
                 if known { 5.0 } else { 4.0 },
                 facts::killed_by_probe(case, pod, cx),
             )
-            .weigh(2.0, 0.0, was_down),
+            .weigh(1.0, 0.0, was_down)
+            .oppose(6.0, facts::proxy_ended_first(case, pod, cx)),
     )
 }
 

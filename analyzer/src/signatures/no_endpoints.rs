@@ -10,7 +10,7 @@ use crate::context::{Context, general};
 use crate::traffic::{Failure, How, Kind, down_at, starts};
 use crate::words::span;
 
-const NAME: &str = "no_endpoints";
+pub(super) const NAME: &str = "no_endpoints";
 
 pub(super) const SIGNATURE: Signature = Signature {
     name: NAME,
@@ -24,6 +24,9 @@ const ROUTING_LAG: i64 = 3 * SECOND / 10;
 
 /// ... and this late at most, ns.
 const SLOWEST_LAG: i64 = 6 * SECOND;
+
+/// What was refused while nothing was ready would have been refused by any path: more than what a pod did, nats.
+const EVERY_PATH: f64 = 6.0;
 
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     if !matches!(case.kind, Kind::Refused | Kind::NoBackend | Kind::Vanished) {
@@ -64,11 +67,13 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
             Check::Yes(fact) => (2.0, Check::Yes(fact)),
             _ => (3.5, none),
         },
+        // Others were answered meanwhile: that routes had heard of these alone is a guess.
+        (Check::Yes(_), ..) if case.kind == Kind::Refused && late_news(case, cx) => (2.0, none),
         _ => (3.5, none),
     };
     let hypothesis = Hypothesis::of(NAME, None)
         .require(none.0, none.1)
-        .weigh(2.0, 0.0, none_at_all(case, cx))
+        .weigh(EVERY_PATH, 0.0, none_at_all(case, cx))
         .weigh(1.0, 1.0, ready_too)
         .forbid(had_one(case, cx))
         .forbid(of_the_pod(case, cx))
@@ -101,6 +106,16 @@ pub(super) fn none_ready(case: &Case<'_>, cx: &Context<'_>) -> Check {
         )),
         None => Check::No("the endpoints were not observed".to_owned()),
     }
+}
+
+/// Endpoints were ready, and some of what was sent meanwhile was answered.
+fn late_news(case: &Case<'_>, cx: &Context<'_>) -> bool {
+    let first = case.first(cx);
+    let ready = cx
+        .timeline
+        .fewest_ready(first.plus_nanos(-ROUTING_LAG), first)
+        != Some(0);
+    ready && !hardly_answered(case, cx)
 }
 
 /// No endpoint was ready at any of the failures themselves.
@@ -145,13 +160,7 @@ pub(super) fn was_empty_of_late(t: RunOffset, cx: &Context<'_>) -> bool {
 /// The last new connection before the case that was answered, where none was during it.
 pub(super) fn last_answer_before(case: &Case<'_>, cx: &Context<'_>) -> Option<RunOffset> {
     let (first, last) = (case.first(cx), case.last(cx));
-    let requests = &cx.traffic.requests;
-    let answered = requests
-        .range(..requests.partition_point(|r| r.scheduled <= last))
-        .rev()
-        .find(|r| (!r.reused || !cx.traffic.pinned) && r.outcome.is_answered())
-        .map(|r| r.dispatched.unwrap_or(r.scheduled));
-    answered.filter(|a| *a < first)
+    cx.traffic.last_new_answer(last).filter(|a| *a < first)
 }
 
 /// No pod can have refused, and nothing that was sent meanwhile was answered: what routes had not heard of the new
@@ -193,6 +202,18 @@ fn still_out(case: &Case<'_>, cx: &Context<'_>) -> Check {
         )),
         _ => Check::No(String::new()),
     }
+}
+
+/// Whether a closed port and no endpoint cannot be told apart: endpoints are ready again, nothing on a new connection
+/// has been answered since none was or meanwhile, and nobody sees how far routing has followed.
+pub(super) fn hides_a_closed_port(case: &Case<'_>, cx: &Context<'_>) -> bool {
+    case.kind == Kind::Refused
+        && !asked_one(case, cx)
+        && !matches!(none_at_all(case, cx), Check::Yes(_))
+        && (matches!(still_out(case, cx), Check::Yes(_))
+            || (matches!(empty_of_late(case, cx), Check::Yes(_))
+                && hardly_answered(case, cx)
+                && !beside_a_new_pod(case, cx)))
 }
 
 /// A new pod that was not proved to listen can have refused.
@@ -254,19 +275,28 @@ fn down(case: &Case<'_>, cx: &Context<'_>) -> Check {
     }
 }
 
-/// Nothing that was sent meanwhile on a new connection was answered.
-fn every_lane(case: &Case<'_>, cx: &Context<'_>) -> Check {
+/// For each that was answered on a new connection meanwhile, many were not.
+fn hardly_answered(case: &Case<'_>, cx: &Context<'_>) -> bool {
+    answered(case, cx).saturating_mul(20) <= case.failures.len()
+}
+
+/// How many were answered on a new connection while the failures went on.
+fn answered(case: &Case<'_>, cx: &Context<'_>) -> usize {
     let (first, last) = (case.first(cx), case.last(cx));
     let from = cx.traffic.requests.partition_point(|r| r.scheduled < first);
-    let answered = cx
-        .traffic
+    cx.traffic
         .requests
         .range(from..)
         .take_while(|r| r.scheduled <= last)
         .filter(|r| !r.reused && r.outcome.is_answered() && r.ended.is_some())
-        .count();
+        .count()
+}
+
+/// Nothing that was sent meanwhile on a new connection was answered.
+fn every_lane(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let (first, last) = (case.first(cx), case.last(cx));
     Check::when(
-        answered == 0 && case.len() > 1,
+        answered(case, cx) == 0 && case.len() > 1,
         || {
             general(
                 "nothing_answered",

@@ -5,7 +5,7 @@ use rollscope_records::Interval;
 
 use super::facts::{self, SECOND};
 use super::weighing::{Check, Hypothesis};
-use super::{Case, Group, Signature, background, early_close, no_endpoints};
+use super::{Case, Group, Signature, background, early_close};
 use crate::advice;
 use crate::analysis::Advice;
 use crate::context::{Context, general};
@@ -41,11 +41,6 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     {
         return Vec::new();
     }
-    // A cause of its own, whoever took the pods away.
-    let empty = match case.kind {
-        Kind::Refused | Kind::Vanished | Kind::NoBackend => no_endpoints::none_ready(case, cx),
-        _ => Check::Unseen,
-    };
     facts::best(case, |p| {
         Some(
             Hypothesis::of(NAME, None)
@@ -53,8 +48,8 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .require(1.5, facts::after_deletion(case, p, cx))
                 .require(DECIDES, evicted(p, cx))
                 .forbid(facts::oom(case, p, cx))
-                .forbid(empty.clone())
                 .forbid(answered_as_before(case, cx))
+                .forbid(out_of_routes(case, p, cx))
                 .oppose(DECIDES, early_close::a_new_pod_as_at_first(case, cx))
                 .weigh(1.0, 0.0, cordoned(p, cx))
                 .weigh(0.5, 0.0, others_too(p, cx)),
@@ -62,6 +57,14 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     })
     .into_iter()
     .collect()
+}
+
+/// It had refused for so long without being asked that nothing was routed to it any more.
+fn out_of_routes(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    match facts::quiet_since_it_refuses(case, pod, cx) {
+        (counts, fact) if counts >= facts::QUIET_AT_MOST => fact,
+        _ => Check::Unseen,
+    }
 }
 
 /// The application has answered like this all along.

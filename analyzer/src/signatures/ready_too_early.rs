@@ -1,5 +1,7 @@
 //! `ready_too_early`: a new pod is in the endpoints before it listens (or can answer).
 
+use rollscope_records::RunOffset;
+
 use super::facts::{self, BEFORE_SEEN, SECOND};
 use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature};
@@ -19,6 +21,12 @@ pub(super) const SIGNATURE: Signature = Signature {
     advice,
 };
 
+/// Requests that stand for all of a rollout.
+const SAMPLES: usize = 2000;
+
+/// So many refusals that are not there are no chance.
+const ELSEWHERE: f64 = 2.5;
+
 /// Errors this long after Ready are not the start's, ns.
 const STARTING: i64 = 15 * SECOND;
 
@@ -36,19 +44,24 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
             Hypothesis::of(NAME, None)
                 .on(p)
                 .require(1.0, is_new(p, cx))
-                .require(1.5, ready_before(case, p, cx))
-                .require(1.5, had_not_answered(case, p, cx))
-                .weigh(1.5, 0.0, answers_after(case, p, cx))
-                .weigh(1.0, 0.0, no_probe(p, cx))
+                .require(1.0, ready_before(case, p, cx))
+                .require(1.0, had_not_answered(case, p, cx))
+                .weigh(0.5, 0.0, answers_after(case, 10 * SECOND, p, cx))
+                .weigh(
+                    if cx.traffic.pinned { 1.0 } else { 0.0 },
+                    0.0,
+                    answers_after(case, SECOND, p, cx),
+                )
+                .weigh(0.5, 0.0, no_probe(p, cx))
                 .weigh(2.5, 0.0, listens_after(case, p, cx))
                 .weigh(1.5, 0.0, refused_alone(case, p, cx))
                 .weigh(4.0, 0.0, refused_at_first(case, cx))
                 .weigh(2.5, 0.0, always_beside_a_new_pod(case, p, cx))
                 .forbid(answered_so_before(case, cx))
                 .forbid(proved_listening(case, p, cx))
-                .oppose(2.0, out_before_it_was_ready(case, p, cx))
-                .oppose(0.5, old_pod_leaving(case, p, cx))
-                .oppose(0.5, old_pod_ended(case, p, cx)),
+                .oppose(1.0, out_before_it_was_ready(case, p, cx))
+                .oppose(0.75, old_pod_leaving(case, p, cx))
+                .oppose(0.75, old_pod_ended(case, p, cx)),
         )
     })
     .into_iter()
@@ -126,7 +139,7 @@ fn had_not_answered(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
-fn answers_after(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+fn answers_after(case: &Case<'_>, within: i64, pod: PodIx, cx: &Context<'_>) -> Check {
     let last = case.last(cx);
     let after = cx.traffic.pod(pod).and_then(|t| t.new_after(last));
     match after {
@@ -134,7 +147,7 @@ fn answers_after(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         Some(_) if case.kind == Kind::Refused && !others_answered(case, cx) => {
             Check::No(String::new())
         }
-        Some(at) if at.nanos_since(last) < 10 * SECOND => Check::Yes(cx.fact(
+        Some(at) if at.nanos_since(last) < within => Check::Yes(cx.fact(
             "answers_after",
             pod,
             Some(rollscope_records::Interval::at(at)),
@@ -185,9 +198,11 @@ fn always_beside_a_new_pod(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Che
         all.filter(move |f| f.kind == Kind::Refused && start.is_none_or(|s| s <= f.at))
     };
     let n = refused().count();
-    // Where nothing else was answered meanwhile, no pod could have shown that it listened.
+    // Where nothing else was answered meanwhile, no pod could have shown that it listened; where a new pod was starting
+    // all the time, refusals have no other place.
     let beside = others_answered(case, cx)
-        && refused().all(|f| f.suspects.iter().any(|p| starts(cx.pod(*p), f.at)));
+        && refused().all(|f| f.suspects.iter().any(|p| starts(cx.pod(*p), f.at)))
+        && elsewhere(cx) >= ELSEWHERE;
     Check::when(
         case.kind == Kind::Refused && n >= 5 && beside,
         || {
@@ -200,6 +215,62 @@ fn always_beside_a_new_pod(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Che
         },
         "",
     )
+}
+
+/// How many refusals there would have been while no new pod was starting, had the leaving pods refused all that was
+/// routed to them.
+fn elsewhere(cx: &Context<'_>) -> f64 {
+    let fails = &cx.traffic.failures;
+    let Some(last) = fails.iter().rfind(|f| f.kind == Kind::Refused) else {
+        return 0.0;
+    };
+    let from = cx.timeline.rollout.start.unwrap_or(last.at);
+    let requests = cx.traffic.requests;
+    let at = |t: RunOffset| requests.partition_point(|r| r.scheduled < t);
+    let (lo, hi) = (at(from), at(last.at));
+    let step = (hi.saturating_sub(lo) / SAMPLES).max(1);
+    let made = requests
+        .range(lo..hi)
+        .step_by(step)
+        .filter(|r| !r.reused || !cx.traffic.pinned)
+        .map(|r| r.dispatched.unwrap_or(r.scheduled));
+    made.map(|t| share_of_leaving(t, cx)).sum::<f64>() * step as f64
+}
+
+/// The share of the pods that were just leaving at `t`; none while a new pod was starting.
+fn share_of_leaving(t: RunOffset, cx: &Context<'_>) -> f64 {
+    let leaving = cx
+        .timeline
+        .terminating()
+        .filter(|(_, _, d)| d.seen <= t && t.nanos_since(d.seen) < SECOND)
+        .count() as f64;
+    if leaving == 0.0 || cx.timeline.indices().any(|ix| may_not_listen(ix, t, cx)) {
+        return 0.0;
+    }
+    let ready = cx.timeline.fewest_ready(t, t).unwrap_or(1) as f64;
+    leaving / (leaving + ready)
+}
+
+/// A new pod that was Ready at `t`, and nothing shows that it listened.
+fn may_not_listen(pod: PodIx, t: RunOffset, cx: &Context<'_>) -> bool {
+    let p = cx.pod(pod);
+    let ready = p
+        .first_ready()
+        .is_some_and(|r| (-BEFORE_SEEN..STARTING).contains(&t.nanos_since(r)));
+    if !ready || !starts(p, t) || probed_where_it_serves(pod, cx) {
+        return false;
+    }
+    let answered = cx.traffic.pod(pod).and_then(|on| {
+        let reused = on.answered_reused.first();
+        on.answered_new
+            .first()
+            .into_iter()
+            .chain(reused)
+            .min()
+            .copied()
+    });
+    let listened = listening_line(pod, cx).into_iter().chain(answered).min();
+    listened.is_none_or(|l| l > t)
 }
 
 /// Before the rollout, pods of the workload refused for a while although they were Ready.
@@ -297,12 +368,8 @@ fn proved_listening(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
             "its log says that it listened before the failures began",
         ));
     }
-    let p = cx.pod(pod);
-    let probed = p
-        .readiness_port
-        .is_some_and(|port| cx.timeline.traffic_ports.contains(&port));
     Check::when(
-        probed,
+        probed_where_it_serves(pod, cx),
         || {
             cx.fact(
                 "probed_on_traffic_port",
@@ -313,6 +380,11 @@ fn proved_listening(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         },
         "",
     )
+}
+
+fn probed_where_it_serves(pod: PodIx, cx: &Context<'_>) -> bool {
+    let port = cx.pod(pod).readiness_port;
+    port.is_some_and(|port| cx.timeline.traffic_ports.contains(&port))
 }
 
 fn listening_line(pod: PodIx, cx: &Context<'_>) -> Option<rollscope_records::RunOffset> {

@@ -23,12 +23,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     let kinds = matches!(
         case.kind,
-        Kind::Refused
-            | Kind::Vanished
-            | Kind::Cut
-            | Kind::NoBackend
-            | Kind::AppStatus(500..=599)
-            | Kind::PodEnd
+        Kind::Refused | Kind::Vanished | Kind::Cut | Kind::AppStatus(500..=599) | Kind::PodEnd
     );
     if !kinds {
         return Vec::new();
@@ -41,10 +36,10 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .require(1.5, facts::after_deletion(case, p, cx))
                 .require(4.5, facts::proxy_ended_first(case, p, cx))
                 .forbid(oom_of_proxy(p, cx))
-                .forbid(facts::killed_by_probe(case, p, cx))
                 .weigh(1.0, 0.0, ran_on(p, cx))
                 .weigh(0.5, 0.0, facts::drain_sign(p, cx))
-                .oppose(4.0, closed_by_itself(case, p, cx)),
+                .oppose(4.0, closed_by_itself(case, p, cx))
+                .oppose_by(facts::quiet_since_it_refuses(case, p, cx)),
         )
     })
     .into_iter()
@@ -97,7 +92,7 @@ fn closed_by_itself(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         (at <= case.first(cx) && proxy.is_some_and(|e| at < e.at.lo)).then_some(at)
     });
     match closed {
-        Some(at) if matches!(case.kind, Kind::Refused | Kind::NoBackend) => Check::Yes(cx.fact(
+        Some(at) if case.kind == Kind::Refused => Check::Yes(cx.fact(
             "closed_by_itself",
             pod,
             Some(rollscope_records::Interval::at(at)),

@@ -1,7 +1,7 @@
 //! `stale_route`: traffic still goes to a pod that left long ago and did not leave early.
 
 use super::early_close::{self, WAITED};
-use super::facts::{self, SECOND};
+use super::facts::{self, AT_SIGNAL, SECOND};
 use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature};
 use crate::advice;
@@ -34,8 +34,8 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .require(1.5, after_its_end(case, p, cx))
                 .require(2.5, not_early(p, cx))
                 .oppose(3.0, early_close::template_closes(p, cx))
-                .oppose(2.5, another_was_down(case, p, cx))
-                .oppose_by(quiet_since_its_end(case, p, cx))
+                .oppose(1.5, another_was_down(case, p, cx))
+                .oppose_by(facts::quiet_since_its_end(case, p, cx))
                 .oppose(2.0, super::no_endpoints::empty_of_late(case, cx))
                 .weigh(1.0, 0.0, long_after(case, p, cx)),
         )
@@ -88,10 +88,13 @@ fn not_early(pod: PodIx, cx: &Context<'_>) -> Check {
         ));
     }
     let lived = end.lo.nanos_since(drain.signal.hi);
-    let to_deadline = matches!(
-        drain.ended,
-        EndedAt::Deadline | EndedAt::TwoSecondsAfter | EndedAt::Later
-    );
+    // A hook as long as the grace brings the signal at the deadline: what ends at it then ends early all the same.
+    let at_its_signal = matches!(facts::ended_at_signal(pod, AT_SIGNAL, cx), Check::Yes(_));
+    let to_deadline = !at_its_signal
+        && matches!(
+            drain.ended,
+            EndedAt::Deadline | EndedAt::TwoSecondsAfter | EndedAt::Later
+        );
     if drain.closed_alive && !to_deadline && lived < WAITED {
         return Check::No(format!("{} closed early", p.name));
     }
@@ -128,13 +131,6 @@ fn another_was_down(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
             "its container was down at that time",
         )),
         None => Check::No(String::new()),
-    }
-}
-
-fn quiet_since_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> (f64, Check) {
-    match cx.pod(pod).end_at() {
-        Some(end) => facts::quiet_since(case, pod, end.hi, cx),
-        None => (0.0, Check::No(String::new())),
     }
 }
 

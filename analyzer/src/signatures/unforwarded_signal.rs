@@ -23,6 +23,9 @@ pub(super) const SIGNATURE: Signature = Signature {
 /// A wrapper that ends at the signal may need this long to do so, ns.
 const WRAPPER_TAKES: i64 = 3 * SECOND / 2;
 
+/// ... and hardly ever this long, ns.
+const LIVED_ON: i64 = 600 * facts::MS;
+
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     let behind_balancer = facts::cut_behind_balancer(case, cx);
     let cut = matches!(case.kind, Kind::Cut | Kind::PodEnd) || behind_balancer;
@@ -64,7 +67,8 @@ fn half_forwarded(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .weigh(3.0 * share, 2.0 * share, wrapper_lines(pod, cx))
         .weigh(0.5, 1.5, not_zero(pod, cx))
         .weigh(2.0 * share, 0.0, wrapper_ended(pod, cx))
-        .oppose_by(quiet_since_its_end(case, pod, cx))
+        .oppose(2.0, lived_on(pod, cx))
+        .oppose_by(facts::quiet_since_its_end(case, pod, cx))
 }
 
 /// It stayed ready although a failing probe would have shown.
@@ -130,17 +134,24 @@ fn wrapper_lines(pod: PodIx, cx: &Context<'_>) -> Check {
     }
 }
 
+/// A wrapper takes its server along within moments.
+fn lived_on(pod: PodIx, cx: &Context<'_>) -> Check {
+    let end = cx.pod(pod).end.as_ref();
+    let lived = end.map_or(0, |e| facts::likely_after_signal(pod, e.point(), cx));
+    Check::when(
+        lived >= LIVED_ON,
+        || {
+            let text = format!("it lived on for {} after its signal", span(lived));
+            cx.fact("lived_on", pod, end.map(|e| e.at), text)
+        },
+        "",
+    )
+}
+
 /// A line of a package manager after the deletion.
 pub(super) fn wrapper_spoke(pod: PodIx, cx: &Context<'_>) -> Check {
     let what = "a wrapper around the server reports its end";
     facts::said(pod, &Voice::PackageManager, "wrapper_line", what, cx)
-}
-
-fn quiet_since_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> (f64, Check) {
-    match cx.pod(pod).end_at() {
-        Some(end) => facts::quiet_since(case, pod, end.hi, cx),
-        None => (0.0, Check::No(String::new())),
-    }
 }
 
 /// Its command is a wrapper around the server, and the wrapper ended at the signal as wrappers do.

@@ -6,6 +6,9 @@ use super::{ContainerEnd, Deletion, EndpointSpan};
 use crate::signal::SignalledProcess;
 use crate::view::{PreStop, Probe};
 
+/// A deletion takes effect this much before its watch event arrives, ns.
+const BEFORE_SEEN: i64 = 150_000_000;
+
 /// Containers whose ends are nearer than this ended together, ns.
 const APART: i64 = 300_000_000;
 
@@ -191,8 +194,14 @@ impl Pod {
             .filter_map(|e| e.running_again)
             .min();
         let until = replaced.unwrap_or(kill.plus_nanos(grace + 5_000_000_000));
-        // A restarted container is ready again a little later than it runs.
-        (t <= until.plus_nanos(2_000_000_000)).then_some(kill)
+        // A restarted container is ready again a little later than it runs; what it does once its pod is being deleted
+        // has another cause.
+        let ready = until.plus_nanos(2_000_000_000);
+        let deleted = self
+            .deletion_seen()
+            .filter(|d| replaced.is_some_and(|r| r < *d));
+        let last = deleted.map_or(ready, |d| ready.min(d.plus_nanos(-BEFORE_SEEN)));
+        (t <= last).then_some(kill)
     }
 
     /// `terminationGracePeriodSeconds` of the deletion, else of the spec.

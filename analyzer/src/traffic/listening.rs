@@ -49,7 +49,7 @@ impl Listening {
 
     /// Takes account of a connection that a leaving pod and no other refused, at least `nanos` after its deletion.
     pub(crate) fn refused_after(&mut self, nanos: i64) {
-        self.routed_for = self.routed_for.max(Some(nanos));
+        self.routed_for = self.routed_for.map(|n| n.max(nanos));
     }
 
     /// For how long a leaving pod may be routed to, by what other pods of the run show, ns.

@@ -82,10 +82,14 @@ impl Routes {
         self.over[ix.0].is_some_and(|over| over <= t)
     }
 
-    /// By its log the listener of a leaving pod that had not ended was open at `t`.
+    /// By its log the listener of a leaving pod that had not ended was open at `t`, and could be reached.
     pub(super) fn open_by_log(&self, ix: PodIx, pod: &Pod, t: RunOffset) -> bool {
         let alive = pod.end_at().is_none_or(|e| t < e.lo.plus_nanos(-SLACK));
+        let reached = pod
+            .proxy_ended_first()
+            .is_none_or(|e| t < e.at.lo.plus_nanos(-SLACK));
         alive
+            && reached
             && match self.closed[ix.0] {
                 Some(closed) => t < closed.plus_nanos(-SLACK),
                 None => self.would_say.contains(&ix),

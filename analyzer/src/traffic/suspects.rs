@@ -57,7 +57,8 @@ pub(crate) fn resolve(
         Kind::Local | Kind::PodEnd => Vec::new(),
     };
     let decided = match (&f.suspects[..], f.kind) {
-        ([_], Kind::Refused | Kind::Vanished | Kind::Cut) => true,
+        ([_], Kind::Refused | Kind::Vanished) => true,
+        (many, Kind::Cut) => !many.is_empty(),
         (many, Kind::Refused) => {
             !many.is_empty() && !many.iter().any(|p| starts(timeline.pod(*p), f.at))
         }
@@ -105,15 +106,14 @@ fn refusing(
     down.sort_unstable_by(|a, b| b.cmp(a));
     let empty_of_late = timeline.fewest_ready(t.plus_nanos(-ROUTED_STILL / 2), t) == Some(0);
     let most = listening.routed_for(ROUTED_STILL);
-    let leaving = leaving(t, most, traffic, timeline, listening);
+    let leaving = leaving(t, most, |_| true, traffic, timeline, listening);
     // Where nothing that other pods show explains it, a route may last longer than theirs; a balancer that answers 502
     // had one to ask. Shortly after a time without an endpoint it may have had none; where nothing has been answered
     // since a pod ended, routes may be that pod's all the same.
     let leaving = if leaving.is_empty() {
-        let mut late = self::leaving(t, ROUTED_STILL, traffic, timeline, listening);
         let none_to_ask = empty_of_late && !asked;
-        late.retain(|ix| !none_to_ask || out_since_its_end(timeline.pod(*ix), t, traffic));
-        late
+        let may = |pod: &Pod| !none_to_ask || out_since_its_end(pod, t, traffic);
+        self::leaving(t, ROUTED_STILL, may, traffic, timeline, listening)
     } else {
         leaving
     };
@@ -161,7 +161,7 @@ pub(crate) fn longest_lag(
             && timeline.fewest_ready(f.at.plus_nanos(-ROUTED_STILL / 2), f.at) != Some(0)
     };
     let nearest = |f: &Failure| {
-        leaving(f.at, ROUTED_STILL, traffic, timeline, listening)
+        leaving(f.at, ROUTED_STILL, |_| true, traffic, timeline, listening)
             .into_iter()
             .filter_map(|ix| timeline.pod(ix).deletion_seen())
             .map(|d| f.at.nanos_since(d).max(0))
@@ -174,17 +174,19 @@ pub(crate) fn longest_lag(
         .max()
 }
 
-/// Pods that were leaving at `t`, perhaps still routed to and not known to be open, the likeliest first.
+/// Pods that were leaving at `t` and `may` have been asked, perhaps still routed to and not known to be open, the
+/// likeliest first.
 fn leaving(
     t: RunOffset,
     most: i64,
+    may: impl Fn(&Pod) -> bool,
     traffic: &Traffic<'_>,
     timeline: &Timeline,
     listening: &Listening,
 ) -> Vec<PodIx> {
     let mut leaving: Vec<((bool, bool, RunOffset), PodIx)> = timeline
         .terminating()
-        .filter(|(_, p, d)| routed_while_leaving(p, d.seen, t, most))
+        .filter(|(_, p, d)| routed_while_leaving(p, d.seen, t, most) && may(p))
         .filter(|(ix, ..)| open_after(traffic, *ix, t).is_none())
         .filter(|(ix, p, _)| listening.can_refuse(*ix, p, t))
         .map(|(ix, p, d)| {
@@ -276,10 +278,11 @@ fn vanished(t: RunOffset, timeline: &Timeline) -> Vec<PodIx> {
         .collect()
 }
 
-/// The pod whose end explains the cut; else the pod that is being deleted, the latest one.
+/// The pods whose ends explain the cut, the nearest first, and no other where that is near enough; else the pod that is
+/// being deleted, the latest one.
 fn cutting(f: &Failure, timeline: &Timeline) -> Vec<PodIx> {
     let distance = |e: &ContainerEnd| e.point().nanos_since(f.at).abs();
-    let ended = timeline
+    let mut ended: Vec<(i64, PodIx)> = timeline
         .indices()
         .filter_map(|ix| {
             timeline
@@ -290,9 +293,13 @@ fn cutting(f: &Failure, timeline: &Timeline) -> Vec<PodIx> {
                 .min()
                 .map(|d| (d, ix))
         })
-        .min();
-    if let Some((_, ix)) = ended {
-        return vec![ix];
+        .collect();
+    ended.sort_unstable();
+    if ended.first().is_some_and(|(d, _)| *d <= TOGETHER) {
+        ended.truncate(1);
+    }
+    if !ended.is_empty() {
+        return ended.into_iter().map(|(_, ix)| ix).collect();
     }
     let leaving = timeline
         .terminating()

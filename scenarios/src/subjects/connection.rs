@@ -154,6 +154,9 @@ pub(super) async fn serve(server: Arc<Server>, stream: TcpStream, conn: u64) {
             _ = &mut http => return,
             () = settled(&server, Stage::Closing), if !closing => {
                 closing = true;
+                if track.is_idle() && !server.settings.close_travel.is_zero() {
+                    return on_its_way(&server).await;
+                }
                 if track.is_idle() || (!track.is_unused() && server.drain_closes_busy()) {
                     http.as_mut().graceful_shutdown();
                 }
@@ -162,18 +165,20 @@ pub(super) async fn serve(server: Arc<Server>, stream: TcpStream, conn: u64) {
             () = sleep_until(expiry), if !expired => {
                 if track.expiry(&server, closing) <= Instant::now() {
                     expired = true;
-                    let travel = server.settings.close_travel;
-                    if track.is_idle() && !travel.is_zero() {
-                        // Closed, but the client does not know it yet: nothing is read any more, and what it has
-                        // sent by the end makes the kernel reset the connection.
-                        sleep(travel).await;
-                        return;
+                    if track.is_idle() && !server.settings.close_travel.is_zero() {
+                        return on_its_way(&server).await;
                     }
                     http.as_mut().graceful_shutdown();
                 }
             }
         }
     }
+}
+
+/// Closed, but the client does not know it yet: nothing is read any more, and what it has sent by the end makes the
+/// kernel reset the connection.
+async fn on_its_way(server: &Server) {
+    sleep(server.settings.close_travel).await;
 }
 
 /// Waits for a stage, and then for whatever the sockets have to say, so that a request which is already there is read

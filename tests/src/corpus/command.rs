@@ -204,9 +204,11 @@ ended), the pod's own ledger and the kubelet's log; the rules are in `tests/src/
 causes would have saved the request, both are right: where a stream without an end is cut by a server that was stopped
 before its drain came to it, and where a server with two owners of its shutdown hides its log. What the shutdown of an
 evicted pod fails is `node_drain`, however the pod went. `several` is right only where it names the true cause and no
-observer can tell more: without logs and without a readiness probe; for a wrapper that dies of the signal, without logs;
-for a process that was killed at about its deletion; behind `l4` while the front end may not know yet that an endpoint
-is ready again. `unknown` is never right.
+observer can tell more: without logs and without a readiness probe; for a wrapper that dies of the signal and for an end
+with an error code after the signal (a timer's or an error's), without logs; for a process that was killed at about its
+deletion; behind `l4` while the front end may not know yet that an endpoint is ready again; for refusals within half a
+second of others with another cause, since neither a refused connection nor a balancer's error names its pod. `unknown`
+is never right.
 
 ## Result
 

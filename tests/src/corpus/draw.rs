@@ -10,6 +10,7 @@ use rand::{RngExt, SeedableRng};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::aimed::{WORDS as AIMED, aim};
 use super::evictions::evictions;
 use super::mix::{Mix, mix, race};
 use super::streams::{Streams, streams};
@@ -75,6 +76,7 @@ pub(crate) const RANGES: &[(&str, &str)] = &[
         "evictions",
         "in 1 of 12 cases each pod is evicted instead of the restart: all at once (1 in 4), else 1 to 8 s apart",
     ),
+    ("aimed", AIMED),
     (
         "observation",
         "half of the runs without logs, a third without pod header",
@@ -308,6 +310,7 @@ impl Case {
             // The proxy accepts before the application does: only the probe keeps clients away.
             self.readiness.get_or_insert((1, 1));
         }
+        aim(self, rng);
     }
 
     /// The name of its folder.

@@ -1,9 +1,11 @@
 //! The labelled corpus: rollouts drawn at random, run in the sandbox, and scored request by request against what
 //! really happened.
 
+mod aimed;
 mod circumstances;
 mod command;
 mod draw;
+mod entangled;
 mod evictions;
 mod execute;
 mod label;

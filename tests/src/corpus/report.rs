@@ -135,6 +135,37 @@ fn times(score: &Score, text: &mut String) {
     }
 }
 
+/// Every cause and face that a server of the draw can show, with a failed request.
+const KINDS: &[&str] = &[
+    "app_deadline",
+    "background",
+    "cold_start",
+    "crash",
+    "dependency_closed_first",
+    "double_shutdown",
+    "early_close/idle_close",
+    "early_close/in_flight_cut",
+    "early_close/refused",
+    "forced_exit",
+    "keepalive_race",
+    "liveness_kill",
+    "long_stream_cut",
+    "no_endpoints",
+    "node_drain",
+    "oom_kill",
+    "prestop_overrun",
+    "ready_too_early",
+    "sidecar_first",
+    "sigkill_overrun/keep_alive_held",
+    "sigkill_overrun/long_request",
+    "stale_route",
+    "unforwarded_signal/half_forwarded",
+    "unforwarded_signal/swallowed",
+];
+
+/// Fewer pods than this that show a kind behind a front end say little of it.
+const ENOUGH: u64 = 10;
+
 fn coverage(score: &Score, text: &mut String) {
     *text += "\n| true cause | pods hit, l4 | http |\n|---|---|---|\n";
     let mut causes: Vec<&String> = score.bursts.keys().map(|(cause, _)| cause).collect();
@@ -145,6 +176,19 @@ fn coverage(score: &Score, text: &mut String) {
             score.bursts.get(&key).copied().unwrap_or(0)
         };
         let _ = writeln!(text, "| `{cause}` | {} | {} |", n("l4"), n("http"));
+    }
+    let pods = |cause: &str, front_end: &str| {
+        let key = (cause.to_owned(), front_end.to_owned());
+        score.bursts.get(&key).copied().unwrap_or(0)
+    };
+    let rare: Vec<String> = KINDS
+        .iter()
+        .flat_map(|cause| ["l4", "http"].map(|front| (*cause, front, pods(cause, front))))
+        .filter(|(.., n)| *n < ENOUGH)
+        .map(|(cause, front, n)| format!("`{cause}` behind {front} {n}"))
+        .collect();
+    if !rare.is_empty() {
+        let _ = writeln!(text, "\nFewer than {ENOUGH}: {}.", rare.join(", "));
     }
 }
 

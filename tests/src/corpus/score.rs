@@ -6,6 +6,7 @@ use rollscope_analyzer::{Analysis, Burst, analyze};
 use rollscope_records::{EndKind, Recording};
 
 use super::draw::Case;
+use super::entangled;
 use super::execute::Folders;
 use super::label::{Label, Verdict, label};
 use super::times::TimeErrors;
@@ -97,14 +98,22 @@ impl Score {
             bad: 0,
         };
         let witness = Witness::of(&recording, &truth);
-        for request in recording.requests.iter().filter(|r| r.outcome.is_failure()) {
-            let met = witness.met(request);
-            match label(case, &truth, &met) {
+        let failed = recording.requests.iter().filter(|r| r.outcome.is_failure());
+        let mut labelled: Vec<(Met<'_>, Verdict)> = failed
+            .map(|request| {
+                let met = witness.met(request);
+                let label = label(case, &truth, &met);
+                (met, label)
+            })
+            .collect();
+        entangled::veil(&mut labelled, &case.front_end);
+        for (met, label) in labelled {
+            match label {
                 Verdict::Is(label) => self.one(&mut scored, &met, &label),
                 Verdict::Undecided(why) => {
                     *self.undecided.entry(why).or_default() += 1;
                     scored.bad += 1;
-                    let verdict = verdict_name(scored.verdicts.get(&request.seq).copied());
+                    let verdict = verdict_name(scored.verdicts.get(&met.request.seq).copied());
                     let examples = self.undecided_examples.entry(why).or_default();
                     example(examples, case, &met, &verdict, 0.0);
                 }
