@@ -49,10 +49,11 @@ impl Baseline {
         let mut late: BTreeMap<Kind, u64> = BTreeMap::new();
         let mut ages: BTreeMap<Kind, (i64, i64)> = BTreeMap::new();
         for f in &traffic.failures {
-            let unharmed = f
-                .suspects
-                .iter()
-                .all(|p| timeline.pod(*p).ends().all(|e| !e.explains_cut_at(f.at)));
+            let unharmed = f.suspects.iter().all(|p| {
+                let pod = timeline.pod(*p);
+                let stopped = down_at(pod, f.at).is_some() || pod.killed_by_probe(f.at).is_some();
+                !stopped && pod.ends().all(|e| !e.explains_cut_at(f.at))
+            });
             if f.at < until && unharmed {
                 moments.entry(f.kind).or_default().push(f.at);
                 *counts.entry(f.kind).or_insert(0) += 1;

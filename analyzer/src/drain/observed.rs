@@ -40,6 +40,9 @@ pub(crate) fn readiness(
     if pod.ready.is_empty() || !timeline.readiness_recorded {
         return Watched::No("the recording has no readiness conditions".to_owned());
     }
+    if !pod.was_ready(deletion.seen) {
+        return Watched::No("it was not Ready when it was deleted".to_owned());
+    }
     let Some(end) = pod.end_at() else {
         return Watched::No("its end was not seen".to_owned());
     };

@@ -304,7 +304,7 @@ const LISTENER_CLOSED: [&str; 9] = [
     "stopped listening",
 ];
 
-const FORCED: [&str; 8] = [
+const FORCED: [&str; 10] = [
     "forced",
     "forcing",
     "force exit",
@@ -313,6 +313,8 @@ const FORCED: [&str; 8] = [
     "deadline exceeded",
     "safety timer",
     "safety-timer",
+    "shutdown timed out",
+    "\"shutdown_timeout\"",
 ];
 
 const SHUTDOWN: [&str; 26] = [
@@ -395,10 +397,14 @@ mod tests {
 
     #[test]
     fn a_forced_exit_is_told_from_a_shutdown() {
-        assert_eq!(
-            heard("shutdown timeout exceeded, exiting"),
-            Some(Voice::Forced)
-        );
+        for line in [
+            "shutdown timeout exceeded, exiting",
+            r#"{"t":1,"ev":"shutdown_timeout","inflight":2}"#,
+        ] {
+            assert_eq!(heard(line), Some(Voice::Forced), "{line}");
+        }
+        let announced = "shutting down, shutdown timeout 30s";
+        assert_eq!(heard(announced), Some(Voice::Shutdown));
     }
 
     #[test]

@@ -122,17 +122,26 @@ impl Pod {
             .iter()
             .find(|(at, ready)| *at >= from && !ready && alive(*at))
             .map(|(at, _)| (*at, "its condition Ready went False"));
-        let serving = self
-            .endpoint
-            .iter()
-            .find(|s| s.from >= from && s.serving == Some(false) && alive(s.from))
-            .map(|s| (s.from, "its endpoint stopped serving"));
+        let turned = |i: &usize| {
+            let (s, before) = (&self.endpoint[*i], &self.endpoint[*i - 1]);
+            let served = before.serving != Some(false) && before.ready != Some(false);
+            s.from >= from && s.serving == Some(false) && served && alive(s.from)
+        };
+        let serving = (1..self.endpoint.len())
+            .find(turned)
+            .map(|i| (self.endpoint[i].from, "its endpoint stopped serving"));
         let probe = self
             .unhealthy
             .iter()
-            .find(|at| **at >= from && alive(**at))
+            .find(|at| **at >= from && alive(**at) && self.was_ready(from))
             .map(|at| (*at, "its probe failed (event Unhealthy)"));
         [condition, serving, probe].into_iter().flatten().min()
+    }
+
+    /// Whether its condition Ready was not False just before `t`.
+    pub(crate) fn was_ready(&self, t: RunOffset) -> bool {
+        let before = self.ready.iter().rfind(|(at, _)| *at < t);
+        before.is_none_or(|(_, ready)| *ready)
     }
 
     /// When its endpoint stopped being ready after `from`.

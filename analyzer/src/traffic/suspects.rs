@@ -107,26 +107,29 @@ fn refusing(
     let empty_of_late = timeline.fewest_ready(t.plus_nanos(-ROUTED_STILL / 2), t) == Some(0);
     let most = listening.routed_for(ROUTED_STILL);
     let leaving = leaving(t, most, |_| true, traffic, timeline, listening);
-    // Where nothing that other pods show explains it, a route may last longer than theirs; a balancer that answers 502
-    // had one to ask. Shortly after a time without an endpoint it may have had none; where nothing has been answered
-    // since a pod ended, routes may be that pod's all the same.
-    let leaving = if leaving.is_empty() {
-        let none_to_ask = empty_of_late && !asked;
-        let may = |pod: &Pod| !none_to_ask || out_since_its_end(pod, t, traffic);
-        self::leaving(t, ROUTED_STILL, may, traffic, timeline, listening)
-    } else {
-        leaving
-    };
-    let new = timeline
+    let new: Vec<PodIx> = timeline
         .indices()
-        .filter(|ix| not_listening_yet(timeline.pod(*ix), *ix, t, kind, timeline, listening));
-    let stopping = timeline.indices().filter(|ix| {
+        .filter(|ix| not_listening_yet(timeline.pod(*ix), *ix, t, kind, timeline, listening))
+        .collect();
+    let stopping = |ix: &PodIx| {
         let pod = timeline.pod(*ix);
         let kill = pod.killed_by_probe(t);
         let left = kill.and_then(|kill| pod.left_ready(kill));
         let routed = left.is_none_or(|l| t <= l.plus_nanos(listening.routed_for(ROUTED_STILL)));
         kill.is_some() && pod.deletion.is_none() && routed && open_after(traffic, *ix, t).is_none()
-    });
+    };
+    let stopping: Vec<PodIx> = timeline.indices().filter(stopping).collect();
+    // Where nothing that other pods show explains it, a route may last longer than theirs; a balancer that answers 502
+    // had one to ask. Shortly after a time without an endpoint it may have had none; where nothing has been answered
+    // since a pod ended, routes may be that pod's all the same.
+    let leaving = if leaving.is_empty() {
+        let others = !down.is_empty() || !new.is_empty() || !stopping.is_empty();
+        let none_to_ask = empty_of_late && !asked;
+        let may = |pod: &Pod| !(others || none_to_ask) || out_since_its_end(pod, t, traffic);
+        self::leaving(t, ROUTED_STILL, may, traffic, timeline, listening)
+    } else {
+        leaving
+    };
     let mut all: Vec<PodIx> = Vec::new();
     let old = down.into_iter().map(|(_, ix)| ix);
     for ix in old.chain(stopping).chain(leaving).chain(new) {
