@@ -81,7 +81,7 @@ fn bad_input_has_line_and_column_and_nothing_on_stdout() {
     let output = preflight(dir.path(), &["m.yaml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        text(&output.stderr).contains("m.yaml:4:"),
+        text(&output.stderr).contains("m.yaml:3:13: "),
         "{}",
         text(&output.stderr)
     );
