@@ -312,7 +312,13 @@ fn allow(
     let mut annotated = annotated(&workload.root.key("metadata"));
     annotated.extend(self::annotated(&workload.template.key("metadata")));
     for finding in findings {
-        let of_object = finding.fix.patch.object.as_ref().and_then(|object| {
+        let other = finding
+            .fix
+            .patch
+            .object
+            .as_ref()
+            .filter(|o| **o != workload.object);
+        let of_object = other.and_then(|object| {
             let found = objects.iter().find(|o| &o.joined.object == object)?;
             Some(self::annotated(&found.joined.root.key("metadata")))
         });

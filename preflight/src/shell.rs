@@ -80,7 +80,12 @@ pub(crate) fn mended(shell: &str, script: &str, instead: Option<&[String]>) -> V
     if command.before.trim().is_empty() && is_plain(&program) {
         return split(&program);
     }
-    let script = format!("{}exec {program}", command.before);
+    let gap = if command.before.ends_with(char::is_whitespace) || command.before.is_empty() {
+        ""
+    } else {
+        " "
+    };
+    let script = format!("{}{gap}exec {program}", command.before);
     vec![
         shell.to_owned(),
         "-c".to_owned(),

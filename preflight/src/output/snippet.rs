@@ -79,8 +79,7 @@ mod tests {
         let patch = json!({"spec": {"containers": [
             {"name": "web", "command": ["node", "a b"], "env": [{"name": "A", "value": "1"}], "image": null}
         ], "os": {}}});
-        let expected = "\
-  spec:
+        let expected = "  spec:
     containers:
       - command: [\"node\",\"a b\"]
         env:
