@@ -162,7 +162,7 @@ impl Builder<'_> {
                         return self.stop(
                             at,
                             "a key that is not text",
-                            "a key, as in `name: value`",
+                            "a key, as in `name: value`; a chart is rendered first, as in `helm template CHART | rollscope preflight -`",
                         );
                     }
                 };
