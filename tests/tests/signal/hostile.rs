@@ -59,7 +59,7 @@ fn a_command_that_never_listens_is_told_so_after_the_deadline() {
 #[test]
 fn a_server_on_loopback_only_is_told_that_nobody_reaches_it() {
     let said = refused(
-        &["--ready-within", "3s"],
+        &["--ready-within", "15s"],
         "exec env HOST=127.0.0.1 node server.js SLEEP",
     );
     assert!(

@@ -38,6 +38,7 @@ const SCENARIO: &str = "name: own
 target: { sandbox: { manifest: shop.yaml, front_end: l4, endpoint_lag: 300ms..600ms } }
 load:
   rate: 40/s
+  limits: { in_time: 5s }        # what is tested is the command, not the machine
   requests:
     - { name: kept, get: /, connections: reused }
     - { name: fresh, get: /, connections: new }

@@ -25,12 +25,13 @@ fn subject(name: &str, more: &[&str]) -> (Finished, Ledgers, Workdir) {
         "DRAIN_DELAY_MS=2000",
         "--env",
         "DRAIN_DEADLINE_MS=3000",
-        "--grace",
-        "8s",
         "--pod-header",
         "x-pod-name",
     ];
     flags.extend(SLOW);
+    if !more.contains(&"--grace") {
+        flags.extend(["--grace", "8s"]);
+    }
     flags.extend(more);
     let run = signal(&workdir, &flags, &[PROGRAM, "subject"]);
     nothing_is_left(&workdir);
@@ -63,9 +64,13 @@ fn a_graceful_server_passes_with_every_request_answered() {
         signal["new_connections"]["answered"].as_u64() > Some(0),
         "{signal:#}"
     );
-    // The subject's own account: what it answered is what the load counted, and what was unrouted never came.
+    // The subject's own account: what it answered is what the load counted (and each path once before it), and what was unrouted never came.
     let requests = &report["requests"];
-    assert_eq!(ledgers.answered(200), requests["ok"].as_u64().unwrap());
+    let tried = 2;
+    assert_eq!(
+        ledgers.answered(200),
+        requests["ok"].as_u64().unwrap() + tried
+    );
     assert_eq!(ledgers.total(|l| l.cut), 0);
     assert_eq!(requests["aborted"], signal["new_connections"]["unrouted"]);
     assert!(run.stdout.contains("SIGTERM reached"), "{}", run.stdout);
@@ -112,11 +117,17 @@ fn a_server_that_exits_in_its_handler_cuts_what_its_ledger_says() {
     let signal = &run.report()["signal"];
     let cut = ledgers.total(|l| l.cut);
     assert!(cut > 0);
-    assert_eq!(
-        signal["in_flight"]["failed"].as_u64().unwrap(),
-        cut,
-        "{signal:#}"
+    // It may have received a request more after the signal; others came too late for it to know of them.
+    let count = |value: &Value| value.as_u64().unwrap();
+    let report = run.report();
+    assert!(
+        count(&signal["in_flight"]["failed"]) <= cut,
+        "{cut}: {signal:#}"
     );
+    assert!(cut <= count(&report["pods"][0]["cut"]), "{cut}: {signal:#}");
+    let tried = 2;
+    let received = ledgers.total(|l| l.received);
+    assert_eq!(received, count(&report["requests"]["ok"]) + tried + cut);
     assert_eq!(signal["in_flight"]["answered"], 0);
 }
 
@@ -202,9 +213,9 @@ fn a_graceful_node_server_passes_and_its_log_has_the_same_requests_in_flight() {
     let told = log.split("shutting down with ").nth(1).unwrap();
     let told: i64 = told.split(' ').next().unwrap().parse().unwrap();
     let seen = signal["in_flight"]["at_signal"].as_i64().unwrap();
-    // A request may be on its way, or a response, as the signal comes.
+    // Requests that it had not read yet are in flight for the load alone, responses that had not arrived too.
     assert!(
-        (told - seen).abs() <= 2,
+        0 < told && told <= seen,
         "the server had {told}, the load saw {seen}"
     );
     assert!(log.contains("drained"));
