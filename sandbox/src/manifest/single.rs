@@ -87,7 +87,7 @@ impl Manifest {
         let template = &self.deployment["spec"]["template"]["spec"];
         let container = &template["containers"][serving(template)];
         let env = container["env"].as_array().into_iter().flatten();
-        let told = env.filter(|e| e["name"] == "PORT").last();
+        let told = env.rev().find(|e| e["name"] == "PORT");
         let told = told.and_then(|e| e["value"].as_str()?.parse().ok());
         let declared = container["ports"][0]["containerPort"].as_u64();
         told.or_else(|| declared.and_then(|p| u16::try_from(p).ok()))
