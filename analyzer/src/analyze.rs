@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use rollscope_records::{GeneratorRecord, JobRecord, Recording, RunOffset, WatchRecord};
+use rollscope_records::{
+    ABSENT, Field, GeneratorRecord, JobRecord, Recording, Requests, RunOffset, WatchRecord,
+    in_parallel,
+};
 
 use crate::analysis::{Analysis, Burst, MsLength, RunSummary, SCHEMA};
 use crate::background::Baseline;
 use crate::balancers::{Balancers, near_misses};
 use crate::burst::{self, Cell, Merged};
 use crate::clocks::Clocks;
-use crate::context::Context;
+use crate::context::{Context, Memo};
 use crate::corners::{Corner, corners, judge_at_corners};
 use crate::drain::drains;
 use crate::gaps::Gaps;
@@ -58,6 +61,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         target: &recording.run.target.kind,
         corners: &corners,
         stages: stage_reports(&ordered.stages),
+        memo: &Memo::default(),
     };
     let facts = Facts {
         timeline: &timeline,
@@ -118,6 +122,7 @@ pub(crate) fn judged_bursts(
         target: &recording.run.target.kind,
         corners: &corners,
         stages: stage_reports(&ordered.stages),
+        memo: &Memo::default(),
     };
     burst::burst_reports(&bursts, &cells, &cx)
 }
@@ -198,13 +203,16 @@ fn judged(
         target: &recording.run.target.kind,
         corners,
         stages: Vec::new(),
+        memo: &Memo::default(),
     };
     let name = |f: &Failure| traffic.request(f).name.to_string();
     let usual = |f: &Failure| !traffic.pinned && f.kind == Kind::Refused && baseline.alike(f);
-    let cells: Vec<Cell> = burst::cells(&traffic.failures, gap, timeline, name, usual)
-        .into_iter()
-        .map(|case| Cell {
-            judgement: judge_at_corners(&case, &cx),
+    let cases = burst::cells(&traffic.failures, gap, timeline, name, usual);
+    let judgements = in_parallel(&cases, |case| judge_at_corners(case, &cx));
+    let judged = cases.into_iter().zip(judgements);
+    let cells: Vec<Cell> = judged
+        .map(|(case, judgement)| Cell {
+            judgement,
             failures: case.failures,
         })
         .collect();
@@ -265,11 +273,7 @@ const fn last_of_jobs(record: &JobRecord) -> Option<RunOffset> {
 
 /// The first and the last thing recorded.
 fn extent(recording: &Recording) -> (RunOffset, RunOffset) {
-    let requests = recording
-        .requests
-        .iter()
-        .flat_map(|r| [Some(r.scheduled), r.ended])
-        .flatten();
+    let requests = extent_of(&recording.requests).into_iter().flatten();
     let watch = recording.watch.iter().map(|w| match w {
         WatchRecord::Event { at, .. } => *at,
         WatchRecord::Gap(gap) => gap.to.unwrap_or(gap.from),
@@ -286,4 +290,27 @@ fn extent(recording: &Recording) -> (RunOffset, RunOffset) {
         return (RunOffset::ZERO, RunOffset::ZERO);
     };
     all.fold((one, one), |(lo, hi), t| (lo.min(t), hi.max(t)))
+}
+
+/// The first and the last moment at which a request was due or over.
+fn extent_of(requests: &Requests) -> Option<[RunOffset; 2]> {
+    let stretches = requests.by_stretch(|blocks| {
+        let mut unpacked = requests.unpacked([Field::Scheduled, Field::Ended]);
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        for block in blocks {
+            let [scheduled, ended] = unpacked.block(block);
+            for (due, after) in scheduled.iter().zip(ended) {
+                let over = if *after == ABSENT {
+                    *due
+                } else {
+                    due.wrapping_add(*after)
+                };
+                first = first.min(*due).min(over);
+                last = last.max(*due).max(over);
+            }
+        }
+        [first, last]
+    });
+    let both = |[a, b]: [i64; 2], [c, d]: [i64; 2]| [a.min(c), b.max(d)];
+    Some(stretches.into_iter().reduce(both)?.map(RunOffset))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rollscope_records::RunOffset;
+use rollscope_records::{Field, Requests, RunOffset};
 
 use crate::timeline::{PodIx, Timeline};
 use crate::traffic::{Failure, Kind, Traffic, down_at};
@@ -70,15 +70,6 @@ impl Baseline {
             let name = traffic.request(f).name.to_owned();
             *failed.entry((name, f.kind)).or_insert(0) += 1;
         }
-        let mut sent: BTreeMap<String, u64> = BTreeMap::new();
-        for r in traffic.requests.iter().take_while(|r| r.scheduled < until) {
-            match sent.get_mut(r.name) {
-                Some(n) => *n += 1,
-                None => {
-                    sent.insert(r.name.to_owned(), 1);
-                }
-            }
-        }
         let stopped = |kind: &Kind| {
             let moments = moments.get(kind).map_or(&[][..], Vec::as_slice);
             had_stopped(moments, until, traffic)
@@ -102,7 +93,7 @@ impl Baseline {
                 .count() as u64,
             ages,
             refused_at_first,
-            sent,
+            sent: sent_before(until, traffic.requests),
             failed,
         }
     }
@@ -159,6 +150,30 @@ impl Baseline {
     }
 }
 
+/// How many requests of each name were due before `until`.
+fn sent_before(until: RunOffset, requests: &Requests) -> BTreeMap<String, u64> {
+    let names: Vec<&str> = requests.texts(Field::Name).collect();
+    let rows = requests.partition_point(|r| r.scheduled < until);
+    let stretches = requests.by_stretch(|blocks| {
+        let mut counts = vec![0; names.len()];
+        let mut unpacked = requests.unpacked([Field::Name]);
+        for block in blocks {
+            let [of_block] = unpacked.block(block);
+            let left = rows.saturating_sub(block * Requests::BLOCK);
+            of_block
+                .iter()
+                .take(left)
+                .for_each(|name| counts[*name as usize] += 1);
+        }
+        counts
+    });
+    let sums = names.iter().enumerate().map(|(name, text)| {
+        let n: u64 = stretches.iter().map(|counts| counts[name]).sum();
+        ((*text).to_owned(), n)
+    });
+    sums.filter(|(_, n)| *n > 0).collect()
+}
+
 /// Whether failures at these moments, in order, had stopped: by their share of the requests while they went on, one of
 /// those from then to `until` would have failed too.
 fn had_stopped(moments: &[RunOffset], until: RunOffset, traffic: &Traffic<'_>) -> bool {
@@ -168,15 +183,7 @@ fn had_stopped(moments: &[RunOffset], until: RunOffset, traffic: &Traffic<'_>) -
     if (moments.len() as u64) < 3 {
         return false;
     }
-    let made = |from: RunOffset, to: RunOffset| {
-        let lo = traffic.requests.partition_point(|r| r.scheduled < from);
-        traffic
-            .requests
-            .range(lo..)
-            .take_while(|r| r.scheduled < to)
-            .filter(|r| !r.reused || !traffic.pinned)
-            .count()
-    };
+    let made = |from: RunOffset, to: RunOffset| traffic.made(from, to);
     let share = moments.len() as f64 / made(first, last).max(moments.len()) as f64;
     let after = made(last, until).saturating_sub(1);
     (1.0 - share.min(0.9)).powi(i32::try_from(after).unwrap_or(i32::MAX)) < 0.01

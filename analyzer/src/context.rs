@@ -1,6 +1,7 @@
 //! What every rule may look at.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use rollscope_records::{Interval, RunOffset};
 
@@ -12,7 +13,7 @@ use crate::gaps::Gaps;
 use crate::jobs::Jobs;
 use crate::measure::Measures;
 use crate::timeline::{LogBook, Pod, PodIx, Timeline};
-use crate::traffic::Traffic;
+use crate::traffic::{FailureIx, Traffic};
 
 /// The facts of a recording.
 pub(crate) struct Context<'a> {
@@ -32,6 +33,36 @@ pub(crate) struct Context<'a> {
     pub(crate) corners: &'a [Corner],
     /// The scenario's stages; empty while causes are judged.
     pub(crate) stages: Vec<StageReport>,
+    /// What more than one case asks.
+    pub(crate) memo: &'a Memo,
+}
+
+/// Answers about all failures that do not depend on the case which asks.
+#[derive(Default)]
+pub(crate) struct Memo {
+    /// By template: a failure that shows that its pods close at the signal.
+    template_closes: Mutex<BTreeMap<String, Option<FailureIx>>>,
+}
+
+impl Memo {
+    /// What was found for the template, or is now.
+    pub(crate) fn template_closes(
+        &self,
+        template: &str,
+        find: impl FnOnce() -> Option<FailureIx>,
+    ) -> Option<FailureIx> {
+        let known = || {
+            self.template_closes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(found) = known().get(template) {
+            return *found;
+        }
+        let found = find();
+        known().insert(template.to_owned(), found);
+        found
+    }
 }
 
 impl<'a> Context<'a> {
@@ -40,6 +71,7 @@ impl<'a> Context<'a> {
         &'c self,
         timeline: &'c Timeline,
         drains: &'c BTreeMap<PodIx, Drain>,
+        memo: &'c Memo,
     ) -> Context<'c>
     where
         'a: 'c,
@@ -56,6 +88,7 @@ impl<'a> Context<'a> {
             target: self.target,
             corners: &[],
             stages: Vec::new(),
+            memo,
         }
     }
 

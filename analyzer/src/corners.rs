@@ -9,10 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use rollscope_records::Interval;
+use rollscope_records::{Interval, in_parallel};
 
 use crate::clocks::{API_SERVER, Clocks, node_clock};
-use crate::context::Context;
+use crate::context::{Context, Memo};
 use crate::drain::{Drain, drains};
 use crate::gaps::Gaps;
 use crate::kube_time::WrittenTime;
@@ -42,6 +42,7 @@ pub(crate) struct Corner {
     late_watch: bool,
     timeline: Timeline,
     drains: BTreeMap<PodIx, Drain>,
+    memo: Memo,
 }
 
 /// The corners of a recording; none where nothing depends on another clock.
@@ -58,20 +59,22 @@ pub(crate) fn corners(
     let all = SIDES.iter().flat_map(|d| SIDES.map(|e| (*d, e, false)));
     let hidden = timeline.terminating().any(|(_, _, d)| d.hidden);
     let between = SIDES.map(|e| (Side::Middle, e, false));
-    all.chain([(Side::Earliest, Side::Earliest, true)])
+    let all: Vec<_> = all
+        .chain([(Side::Earliest, Side::Earliest, true)])
         .chain(between.into_iter().filter(|_| hidden))
-        .map(|(deletions, ends, late_watch)| {
-            let timeline = moved(timeline, deletions, ends, late_watch, clocks);
-            let drains = drains(&timeline, traffic, logs, gaps);
-            Corner {
-                deletions,
-                ends,
-                late_watch,
-                timeline,
-                drains,
-            }
-        })
-        .collect()
+        .collect();
+    in_parallel(&all, |(deletions, ends, late_watch)| {
+        let timeline = moved(timeline, *deletions, *ends, *late_watch, clocks);
+        let drains = drains(&timeline, traffic, logs, gaps);
+        Corner {
+            deletions: *deletions,
+            ends: *ends,
+            late_watch: *late_watch,
+            timeline,
+            drains,
+            memo: Memo::default(),
+        }
+    })
 }
 
 /// Judges a case, and holds the verdict against every corner.
@@ -88,7 +91,7 @@ pub(crate) fn judge_at_corners(case: &Case<'_>, cx: &Context<'_>) -> Judgement {
         if !applies {
             continue;
         }
-        let there = judge(case, &cx.at(&corner.timeline, &corner.drains));
+        let there = judge(case, &cx.at(&corner.timeline, &corner.drains, &corner.memo));
         if by_name(&there.cause).is_some() && there.cause != verdict.cause {
             others.push((corner, there));
         }

@@ -179,8 +179,10 @@ fn micros(ms: f64) -> f64 {
 
 fn recorded(recording: &Recording) -> BTreeMap<&str, Recorded> {
     let mut steps: BTreeMap<&str, Recorded> = BTreeMap::new();
-    let walked = recording.requests.iter();
-    for r in walked.filter(|r| r.lane.is_closed_loop() && r.outcome != Outcome::Aborted) {
+    let walked = recording
+        .requests
+        .indices(|fate| fate.lane().is_closed_loop() && fate.outcome() != Outcome::Aborted);
+    for r in walked.into_iter().map(|i| recording.requests.row(i)) {
         steps.entry(r.name).or_default().add(&r);
     }
     steps

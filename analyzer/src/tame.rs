@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rollscope_records::{Recording, RunOffset, WatchRecord};
+use rollscope_records::{ABSENT, Field, Recording, Requests, RunOffset, WatchRecord};
 
 /// No run is longer than this, ns (more than nine years): sums of eight such times do not overflow.
 pub(crate) const LIMIT: i64 = 300_000_000_000_000_000;
@@ -32,19 +32,11 @@ fn beyond(t: RunOffset) -> bool {
 }
 
 fn wild(recording: &Recording) -> bool {
-    let request = |r: rollscope_records::Request<'_>| {
-        beyond(r.scheduled)
-            || [r.dispatched, r.connected, r.written, r.first_byte, r.ended]
-                .into_iter()
-                .flatten()
-                .any(beyond)
-            || r.idle.is_some_and(|i| tame_nanos(i) != i)
-    };
     let watch = |w: &WatchRecord| match w {
         WatchRecord::Event { at, .. } => beyond(*at),
         WatchRecord::Gap(g) => beyond(g.from) || g.to.is_some_and(beyond),
     };
-    recording.requests.iter().any(request)
+    wild_requests(&recording.requests)
         || recording.watch.iter().any(watch)
         || recording.logs.iter().any(|l| beyond(l.at))
         || recording.jobs.iter().any(|j| beyond(j.at()))
@@ -55,6 +47,31 @@ fn wild(recording: &Recording) -> bool {
                 || tame_nanos(c.resolution_nanos) != c.resolution_nanos
         })
         || recording.run.end.as_ref().is_some_and(|e| beyond(e.at))
+}
+
+fn wild_requests(requests: &Requests) -> bool {
+    let beyond = |nanos: i64| tame_nanos(nanos) != nanos;
+    let stretches = requests.by_stretch(|blocks| {
+        let mut due = requests.unpacked([Field::Scheduled]);
+        let mut times = requests.unpacked([
+            Field::Dispatched,
+            Field::Connected,
+            Field::Written,
+            Field::FirstByte,
+            Field::Ended,
+        ]);
+        let mut idle = requests.unpacked([Field::Idle]);
+        blocks.into_iter().any(|block| {
+            let ([due], [idle]) = (due.block(block), idle.block(block));
+            let time =
+                |(due, after): (&i64, &i64)| *after != ABSENT && beyond(due.wrapping_add(*after));
+            let times = times.block(block);
+            due.iter().any(|t| beyond(*t))
+                || times.iter().any(|of| due.iter().zip(*of).any(time))
+                || idle.iter().any(|nanos| *nanos != ABSENT && beyond(*nanos))
+        })
+    });
+    stretches.contains(&true)
 }
 
 fn cut(recording: &mut Recording) {

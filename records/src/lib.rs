@@ -12,6 +12,7 @@ mod journeys;
 mod long_lived;
 mod merge;
 mod observation;
+mod parallel;
 mod quantile;
 mod recording;
 pub mod redact;
@@ -32,6 +33,7 @@ pub use observation::{
     ClockSample, Gap, LogRecord, LogSource, ObjectKind, StageEvent, StageRecord, WatchRecord,
     WatchType, marks,
 };
+pub use parallel::in_parallel;
 pub use quantile::{nearest_rank, quantile};
 pub use recording::{Loss, Recording};
 pub use request::{
@@ -42,4 +44,7 @@ pub use run::{
     RunRecord, TargetFacts,
 };
 pub use shards::{Shard, Shards};
-pub use table::{Columns, ConnectionColumns, Connections, RequestColumns, Requests, Rows, Table};
+pub use table::{
+    ABSENT, Columns, ConnectionColumns, Connections, Fate, Field, RequestColumns, Requests, Rows,
+    Table, Unpacked,
+};

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use rollscope_analyzer::Analysis;
-use rollscope_records::{Recording, requests_parquet};
+use rollscope_records::{Recording, in_parallel, requests_parquet};
 
 use crate::figures::{DrawError, Figure};
 use crate::{
@@ -81,18 +81,27 @@ pub fn write_reports(
     recording: &Recording,
 ) -> Result<ReportPaths, ReportError> {
     make_folder(dir)?;
-    let mut files = Vec::new();
-    for format in Format::ALL.into_iter().filter(|f| formats.contains(f)) {
-        for (name, bytes) in contents(format, formats, analysis, recording)? {
+    let chosen: Vec<Format> = Format::ALL
+        .into_iter()
+        .filter(|f| formats.contains(f))
+        .collect();
+    let write = |format: &Format| -> Result<Vec<(Format, PathBuf)>, ReportError> {
+        let mut files = Vec::new();
+        for (name, bytes) in contents(*format, formats, analysis, recording)? {
             let path = dir.join(name);
             if let Some(folder) = path.parent() {
                 make_folder(folder)?;
             }
             replace(&path, &bytes)?;
-            files.push((format, path));
+            files.push((*format, path));
         }
-    }
-    Ok(ReportPaths { files })
+        Ok(files)
+    };
+    let written = in_parallel(&chosen, write);
+    let files: Vec<_> = written.into_iter().collect::<Result<_, _>>()?;
+    Ok(ReportPaths {
+        files: files.concat(),
+    })
 }
 
 /// Writes `index.html` of `runs` into `dir` and returns its path.

@@ -93,6 +93,11 @@ impl Balancers {
         }
     }
 
+    /// What it says of failed requests and near misses, by their index.
+    pub(crate) fn all_met(&self) -> impl Iterator<Item = (usize, &Met)> {
+        self.met.iter().map(|(index, met)| (*index, met))
+    }
+
     /// What it says of the request at `index`.
     pub(crate) fn met(&self, index: usize) -> Option<&Met> {
         self.met.get(&index)

@@ -8,7 +8,7 @@ pub(crate) use pods::pod_reports;
 
 use std::collections::BTreeMap;
 
-use rollscope_records::RunOffset;
+use rollscope_records::{ABSENT, Field, Requests, RunOffset};
 
 use crate::drain::Drain;
 use crate::timeline::{Pod, PodIx, Timeline};
@@ -47,16 +47,48 @@ pub(crate) fn measure(
             failures.entry(pod).or_default().push(f);
         }
     }
+    let at_signal = at_signal(timeline, traffic, drains);
     timeline
         .indices()
         .map(|ix| {
             let mine = failures.get(&ix).map_or(&[][..], Vec::as_slice);
-            (
-                ix,
-                of_pod(ix, timeline.pod(ix), mine, traffic, drains.get(&ix)),
-            )
+            let mut m = of_pod(ix, timeline.pod(ix), mine, traffic, drains.get(&ix));
+            m.in_flight_at_signal = m.in_flight_at_signal.map(|n| n + at_signal[ix.0]);
+            (ix, m)
         })
         .collect()
+}
+
+/// By pod: how many of the requests that are known to have been on it were in flight at its signal.
+fn at_signal(
+    timeline: &Timeline,
+    traffic: &Traffic<'_>,
+    drains: &BTreeMap<PodIx, Drain>,
+) -> Vec<u64> {
+    let signals: Vec<Option<i64>> = timeline
+        .indices()
+        .map(|ix| Some(drains.get(&ix)?.signal_at.nanos()))
+        .collect();
+    let requests = traffic.requests;
+    let stretches = requests.by_stretch(|blocks| {
+        let mut counts = vec![0; signals.len()];
+        let mut unpacked = requests.unpacked([Field::Scheduled, Field::Dispatched, Field::Ended]);
+        for block in blocks {
+            let [scheduled, dispatched, ended] = unpacked.block(block);
+            for (i, due) in scheduled.iter().enumerate() {
+                let Some(pod) = traffic.certain.pod(block * Requests::BLOCK + i) else {
+                    continue;
+                };
+                let known = dispatched[i] != ABSENT && ended[i] != ABSENT;
+                let (began, over) = (due.wrapping_add(dispatched[i]), due.wrapping_add(ended[i]));
+                let spans = |t: i64| known && began <= t && t < over;
+                counts[pod.0] += u64::from(signals[pod.0].is_some_and(spans));
+            }
+        }
+        counts
+    });
+    let sum = |pod: usize| stretches.iter().map(|counts| counts[pod]).sum();
+    (0..signals.len()).map(sum).collect()
 }
 
 fn of_pod(
@@ -85,7 +117,7 @@ fn of_pod(
         .and_then(|k| k.answered_reused.last().copied())
         .filter(|t| *t > deletion.seen);
     if traffic.pods_named || known.is_some() {
-        m.in_flight_at_signal = Some(in_flight(ix, failures, traffic, drain.signal_at));
+        m.in_flight_at_signal = Some(in_flight_by_time(failures, traffic, drain.signal_at));
         m.in_flight_at_exit = pod.end.as_ref().map(|end| {
             let cut = |f: &&&Failure| f.kind == Kind::Cut && end.explains_cut_at(f.ended);
             failures.iter().filter(cut).count() as u64
@@ -101,22 +133,11 @@ fn own_end(pod: &Pod, drain: &Drain) -> Option<i64> {
     by_itself.then(|| end.point().nanos_since(drain.signal_at).max(0))
 }
 
-/// Requests on the pod at `t`: dispatched before, over after.
-fn in_flight(ix: PodIx, failures: &[&Failure], traffic: &Traffic<'_>, t: RunOffset) -> u64 {
-    let spans = |began: Option<RunOffset>, ended: Option<RunOffset>| {
-        began.is_some_and(|b| b <= t) && ended.is_some_and(|e| t < e)
-    };
-    let certain = traffic.pod(ix).map_or(0, |k| {
-        k.requests
-            .iter()
-            .map(|i| traffic.requests.row(*i as usize))
-            .filter(|r| spans(r.dispatched, r.ended))
-            .count()
-    });
+/// Requests that time alone lays on the pod at `t`: dispatched before, over after.
+fn in_flight_by_time(failures: &[&Failure], traffic: &Traffic<'_>, t: RunOffset) -> u64 {
     let by_time = failures
         .iter()
         .filter(|f| traffic.certain.pod(f.request).is_none() && f.kind == Kind::Cut)
-        .filter(|f| spans(Some(f.began), Some(f.ended)))
-        .count();
-    (certain + by_time) as u64
+        .filter(|f| f.began <= t && t < f.ended);
+    by_time.count() as u64
 }

@@ -11,7 +11,7 @@ use crate::analysis::Advice;
 use crate::context::{Context, general};
 use crate::drain::EndedAt;
 use crate::timeline::{Pod, PodIx};
-use crate::traffic::{Kind, open_after, starts};
+use crate::traffic::{Failure, Kind, open_after, starts};
 use crate::words::span;
 
 const NAME: &str = "early_close";
@@ -282,13 +282,19 @@ fn one_of_them_closed(template: &str, cx: &Context<'_>) -> Check {
             && alive
             && drain.is_some_and(|d| (-BEFORE_SEEN..WAITED).contains(&t.nanos_since(d.signal.lo)))
     };
-    let refused = cx.traffic.failures.iter().find(|f| {
+    let shows = |f: &Failure| {
         f.kind == Kind::Refused
             && !f.suspects.is_empty()
             && f.suspects.iter().all(|p| closed_soon(*p, f.at))
             && !super::no_endpoints::was_empty_of_late(f.at, cx)
-    });
-    match refused {
+    };
+    let failures = &cx.traffic.failures;
+    let find = || failures.iter().position(shows);
+    match cx
+        .memo
+        .template_closes(template, find)
+        .map(|i| &failures[i])
+    {
         Some(f) => Check::Yes(cx.fact(
             "template_closes",
             f.suspects[0],

@@ -203,12 +203,7 @@ pub(super) fn quiet_since(
     if case.kind != Kind::Refused || from >= first {
         return (0.0, Check::No(String::new()));
     }
-    let requests = cx.traffic.requests;
-    let made = requests
-        .range(requests.partition_point(|r| r.scheduled < from)..)
-        .take_while(|r| r.scheduled < first)
-        .filter(|r| !r.reused || !cx.traffic.pinned)
-        .count();
+    let made = cx.traffic.made(from, first);
     let ready = cx.timeline.fewest_ready(first, first).unwrap_or(1);
     let routed = (ready + case.suspects.len()).max(2) as f64;
     // Behind a balancer many of them travel on connections that it keeps, which a closed listener does not touch.

@@ -290,13 +290,7 @@ pub(super) fn refused_at_first(case: &Case<'_>, cx: &Context<'_>) -> Check {
 
 /// New connections were answered between the first and the last failure, or there is but one.
 fn others_answered(case: &Case<'_>, cx: &Context<'_>) -> bool {
-    let during = case.first(cx)..=case.last(cx);
-    case.len() < 2
-        || cx.traffic.requests.iter().any(|r| {
-            (!r.reused || !cx.traffic.pinned)
-                && r.outcome.is_answered()
-                && during.contains(&r.dispatched.unwrap_or(r.scheduled))
-        })
+    case.len() < 2 || cx.traffic.new_answer_within(case.first(cx), case.last(cx))
 }
 
 /// Connections had failed before it was Ready and none was answered since: what had begun before may have gone on.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use rollscope_records::{LogRecord, LogSource, Recording, RunOffset};
+use rollscope_records::{LogRecord, LogSource, Recording, RunOffset, in_parallel};
 
 use super::step::told;
 use super::{PodIx, StepLine, Timeline};
@@ -12,6 +12,9 @@ use crate::ordered::Ordered;
 
 /// A line that is longer is cut for the report, characters.
 const LINE_LENGTH: usize = 200;
+
+/// Lines that are read together.
+const TOGETHER: usize = 4096;
 
 /// Who speaks in a line, and of what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,28 +82,20 @@ impl LogBook {
         let (marks, bad_marks) = marks(recording);
         let own_names = own_names(recording);
         let mut pods: BTreeMap<PodIx, PodLog> = BTreeMap::new();
-        for log in &ordered.logs {
-            let LogSource::Container { pod, container } = &log.source else {
-                continue;
-            };
-            let Some(ix) = timeline.by_name.get(pod) else {
-                continue;
-            };
-            let book = pods.entry(*ix).or_default();
+        let parts: Vec<&[&LogRecord]> = ordered.logs.chunks(TOGETHER).collect();
+        let read = in_parallel(&parts, |part| {
+            let lines = part
+                .iter()
+                .filter_map(|log| Heard::of(log, timeline, clocks, &marks, &own_names));
+            lines.collect::<Vec<_>>()
+        });
+        for heard in read.into_iter().flatten() {
+            let book = pods.entry(heard.pod).or_default();
             book.lines += 1;
-            let at = written_at(log, timeline.pod(*ix).node.as_deref(), clocks);
-            if let Some(voice) = voice(&log.line, &marks, pod, &own_names) {
-                let text = cut(&log.line);
-                book.said.push(LogLine { at, voice, text });
-            }
-            let leaving = timeline.pod(*ix).deletion;
-            if leaving.is_some_and(|d| at >= d.logged_from()) {
-                book.steps
-                    .extend(step_line(&log.line, &marks, at, container));
-                if book.ungraceful.is_none() && leaves_graceful_path(&log.line) {
-                    let text = cut(&log.line);
-                    book.ungraceful = Some(UngracefulLine { at, text });
-                }
+            book.said.extend(heard.said);
+            book.steps.extend(heard.step);
+            if book.ungraceful.is_none() {
+                book.ungraceful = heard.ungraceful;
             }
         }
         for book in pods.values_mut() {
@@ -117,6 +112,51 @@ impl LogBook {
     /// A pod's log; `None` when no line of it was received.
     pub(crate) fn pod(&self, pod: PodIx) -> Option<&PodLog> {
         self.pods.get(&pod)
+    }
+}
+
+/// What one line says.
+struct Heard {
+    pod: PodIx,
+    said: Option<LogLine>,
+    step: Option<StepLine>,
+    ungraceful: Option<UngracefulLine>,
+}
+
+impl Heard {
+    /// `None` for a line that no pod of the timeline wrote.
+    fn of(
+        log: &LogRecord,
+        timeline: &Timeline,
+        clocks: &Clocks,
+        marks: &[(String, Regex)],
+        own_names: &[String],
+    ) -> Option<Self> {
+        let LogSource::Container { pod, container } = &log.source else {
+            return None;
+        };
+        let ix = *timeline.by_name.get(pod)?;
+        let at = written_at(log, timeline.pod(ix).node.as_deref(), clocks);
+        let voice = voice(&log.line, marks, pod, own_names);
+        let said = voice.map(|voice| LogLine {
+            at,
+            voice,
+            text: cut(&log.line),
+        });
+        let leaving = timeline.pod(ix).deletion;
+        let leaves = leaving.is_some_and(|d| at >= d.logged_from());
+        let ungraceful = leaves && leaves_graceful_path(&log.line);
+        Some(Self {
+            pod: ix,
+            said,
+            step: leaves
+                .then(|| step_line(&log.line, marks, at, container))
+                .flatten(),
+            ungraceful: ungraceful.then(|| UngracefulLine {
+                at,
+                text: cut(&log.line),
+            }),
+        })
     }
 }
 

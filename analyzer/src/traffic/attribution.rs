@@ -7,13 +7,16 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use rollscope_records::{Outcome, Phase, Recording, Request, Requests, RunOffset};
+use rollscope_records::{
+    ABSENT, Fate, Field, Outcome, Phase, Recording, Request, Requests, RunOffset, in_parallel,
+};
 
-use super::certain::{ByConnection, Certain};
+use super::answers::{Answers, Gathered};
+use super::certain::{ByConnection, Certain, Signs};
 use super::failure::Failure;
 use super::kind::Kind;
 use super::listening::Listening;
-use super::pod_traffic::PodTraffic;
+use super::pod_traffic::{Passing, PodTraffic};
 use super::suspects;
 use crate::balancers::Balancers;
 use crate::ordered::Ordered;
@@ -21,6 +24,12 @@ use crate::timeline::{LogBook, PodIx, Timeline};
 
 /// A balancer's word of a refusal takes no longer than this, ns: 0.35 s was seen on a busy host.
 const SLOW: i64 = 500_000_000;
+
+/// Only of connections that were idle for longer it is asked whether they survived, ns.
+const LONG_IDLE: i64 = 500_000_000;
+
+/// Failures whose suspects are looked for together.
+const TOGETHER: usize = 512;
 
 /// How a request's pod is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +85,14 @@ pub(crate) struct Traffic<'a> {
     pub(crate) front_end: Option<String>,
     /// The pods name themselves in their responses.
     pub(crate) pods_named: bool,
-    /// Idle times of connections that their next request survived, ns, in order.
+    /// Idle times above [`LONG_IDLE`] of connections that their next request survived, ns, in order.
     survived_idle: Vec<i64>,
     /// How long requests take, by name; made when first asked for.
     lengths: OnceLock<BTreeMap<String, Lengths>>,
-    /// Dispatch times of all answered requests on new connections, in order; made when first asked for.
-    answered_new: OnceLock<Vec<RunOffset>>,
+    /// Of requests on new connections that did not fail.
+    pub(super) answers: Answers,
+    /// How many requests came on new connections before each block of them; made when first asked for.
+    new_before: OnceLock<Vec<usize>>,
 }
 
 impl<'a> Traffic<'a> {
@@ -92,34 +103,27 @@ impl<'a> Traffic<'a> {
         balancers: &Balancers,
     ) -> Self {
         let requests = ordered.requests.as_ref();
-        let mut certain = Certain::named(requests, timeline);
-        let by_connection = ByConnection::of(requests, &certain)
-            .filter(|_| !routes_singly(recording.run.target.front_end.as_deref()));
+        let signs = Signs::of(requests, timeline);
+        let by_connection = (!routes_singly(recording.run.target.front_end.as_deref()))
+            .then(|| ByConnection::of(requests, &signs))
+            .flatten();
         let pinned = by_connection.is_some();
-        let pods_named = requests.iter().any(|r| r.pod.is_some());
-        let by_ip = by_ip(timeline);
-        certain.fill(|i| {
-            let r = requests.row(i);
-            let of_connection = by_connection.as_ref().zip(r.connection);
-            let pod = of_connection.and_then(|(pods, id)| pods.pod(id));
-            pod.map(|pod| (pod, How::Connection))
-                .or_else(|| Some((peer_pod(&r, &by_ip, timeline)?, How::Peer)))
-                .or_else(|| {
-                    let ip = balancers.met(i).filter(|_| r.pod.is_none())?.ip()?;
-                    Some((pod_at(ip, &r, &by_ip, timeline)?, How::BalancerLog))
-                })
-        });
+        let mut certain = Certain::of(requests, &signs, by_connection.as_ref());
+        drop(by_connection);
+        certain.fill_from(balancers, requests, &signs);
+        let (pods, answers) = passage(requests, &certain, timeline, !pinned);
         let mut traffic = Self {
-            pods: pod_traffic(requests, &certain, timeline, !pinned),
+            pods,
             certain,
             failures: Vec::new(),
-            survived_idle: survived_idle(requests),
+            survived_idle: survived_idle(requests, LONG_IDLE),
             lengths: OnceLock::new(),
-            answered_new: OnceLock::new(),
+            answers,
+            new_before: OnceLock::new(),
             requests,
             front_end: recording.run.target.front_end.clone(),
             pinned,
-            pods_named,
+            pods_named: requests.texts(Field::Pod).next().is_some(),
         };
         traffic.failures = traffic.find_failures(timeline, balancers);
         for (i, f) in traffic.failures.iter().enumerate() {
@@ -132,12 +136,11 @@ impl<'a> Traffic<'a> {
 
     /// Failures with the pods that are certain, in order of the moment at which they failed.
     fn find_failures(&self, timeline: &Timeline, balancers: &Balancers) -> Vec<Failure> {
-        let mut failures: Vec<Failure> = self
-            .requests
-            .iter()
-            .enumerate()
-            .filter(|(_, r)| r.outcome.is_failure())
-            .filter_map(|(i, r)| {
+        let failed = self.requests.indices(|fate| fate.outcome().is_failure());
+        let mut failures: Vec<Failure> = failed
+            .into_iter()
+            .filter_map(|i| {
+                let r = self.requests.row(i);
                 let logged = balancers.met(i).and_then(|met| met.kind(&r));
                 let kind = logged.unwrap_or_else(|| Kind::of(&r, self.pods_named));
                 let mut f = Failure::of(i, &r, kind)?;
@@ -166,10 +169,16 @@ impl<'a> Traffic<'a> {
         if let Some(lag) = suspects::longest_lag(&self.failures, self, timeline, &listening) {
             listening.refused_after(lag);
         }
-        let mut failures = std::mem::take(&mut self.failures);
-        for f in &mut failures {
-            suspects::resolve(f, self, timeline, &listening);
-        }
+        let found = std::mem::take(&mut self.failures);
+        let parts: Vec<&[Failure]> = found.chunks(TOGETHER).collect();
+        let resolved = in_parallel(&parts, |part| {
+            let mut failures = part.to_vec();
+            for f in &mut failures {
+                suspects::resolve(f, self, timeline, &listening);
+            }
+            failures
+        });
+        let mut failures = resolved.concat();
         suspects::die_together(&mut failures, timeline);
         self.failures = failures;
     }
@@ -180,24 +189,42 @@ impl<'a> Traffic<'a> {
 
     /// How many requests were answered on connections that had been idle for longer than `nanos`.
     pub(crate) fn survived_longer_idle(&self, nanos: i64) -> usize {
+        if nanos < LONG_IDLE {
+            return survived_idle(self.requests, nanos).len();
+        }
         self.survived_idle.len() - self.survived_idle.partition_point(|i| *i <= nanos)
     }
 
     /// The dispatch of the last request on a new connection (or one that was routed by itself) that was dispatched at or
     /// before `t` and answered.
     pub(crate) fn last_new_answer(&self, t: RunOffset) -> Option<RunOffset> {
-        let times = self.answered_new.get_or_init(|| {
-            let routed = |r: &Request<'_>| !r.reused || !self.pinned;
-            let answered = self
-                .requests
-                .iter()
-                .filter(|r| r.outcome.is_answered() && routed(r));
-            let mut times: Vec<_> = answered.filter_map(|r| r.dispatched).collect();
-            times.sort_unstable();
-            times
-        });
-        let i = times.partition_point(|a| *a <= t).checked_sub(1)?;
-        Some(times[i])
+        self.answers.last(t)
+    }
+
+    /// Whether a request on a new connection (or one that was routed by itself) that did not fail was sent within
+    /// `[from, to]`.
+    pub(crate) fn new_answer_within(&self, from: RunOffset, to: RunOffset) -> bool {
+        self.answers.any_within(from, to)
+    }
+
+    /// How many requests on new connections (or that were routed by themselves) were due from `from` on and before `to`.
+    pub(crate) fn made(&self, from: RunOffset, to: RunOffset) -> usize {
+        let before = |t: RunOffset| {
+            let rows = self.requests.partition_point(|r| r.scheduled < t);
+            self.new_among(rows)
+        };
+        before(to).saturating_sub(before(from))
+    }
+
+    /// How many of the first `rows` requests came on new connections.
+    fn new_among(&self, rows: usize) -> usize {
+        if !self.pinned {
+            return rows;
+        }
+        let new_before = self.new_before.get_or_init(|| new_before(self.requests));
+        let block = rows / Requests::BLOCK;
+        let rest = self.requests.range(block * Requests::BLOCK..rows);
+        new_before[block] + rest.filter(|r| !r.reused).count()
     }
 
     /// How long the requests of that name took.
@@ -206,6 +233,8 @@ impl<'a> Traffic<'a> {
         all.get(name).copied().unwrap_or_default()
     }
 
+    /// Inlined wherever it is used, so that only the fields that are looked at are unpacked.
+    #[inline(always)]
     pub(crate) fn request(&self, failure: &Failure) -> Request<'a> {
         self.requests.row(failure.request)
     }
@@ -230,92 +259,128 @@ fn slowly_refused(f: &Failure, timeline: &Timeline) -> bool {
 }
 
 fn lengths(requests: &Requests) -> BTreeMap<String, Lengths> {
-    let mut all: BTreeMap<&str, Lengths> = BTreeMap::new();
-    for r in requests.iter() {
-        let answering = r.first_byte.is_some() || r.outcome.is_truncated();
-        if r.outcome.is_failure() && !answering {
-            continue;
+    let names: Vec<&str> = requests.texts(Field::Name).collect();
+    let fields = [
+        Field::Name,
+        Field::FirstByte,
+        Field::Dispatched,
+        Field::Ended,
+        Field::Fate,
+    ];
+    let stretches = requests.by_stretch(|blocks| {
+        let mut all = vec![None; names.len()];
+        let mut unpacked = requests.unpacked(fields);
+        for block in blocks {
+            let [names, first_byte, dispatched, ended, fates] = unpacked.block(block);
+            for (i, name) in names.iter().enumerate() {
+                let fate = Fate::from_number(fates[i]);
+                let outcome = fate.outcome();
+                let answering = first_byte[i] != ABSENT || outcome.is_truncated();
+                if outcome.is_failure() && !answering
+                    || dispatched[i] == ABSENT
+                    || ended[i] == ABSENT
+                {
+                    continue;
+                }
+                let took = ended[i].saturating_sub(dispatched[i]);
+                let of: &mut Lengths = all[*name as usize].get_or_insert_default();
+                of.lived = of.lived.max(took);
+                // What was still held open when the load ended did not end by itself.
+                let held = fate.lane().is_long_lived() && fate.phase() != Phase::Done;
+                if outcome == Outcome::Ok && !held {
+                    of.ended = of.ended.max(Some(took));
+                }
+            }
         }
-        let (Some(began), Some(ended)) = (r.dispatched, r.ended) else {
-            continue;
-        };
-        let took = ended.nanos_since(began);
-        let of = all.entry(r.name).or_default();
-        of.lived = of.lived.max(took);
-        // What was still held open when the load ended did not end by itself.
-        let held = r.lane.is_long_lived() && r.phase != Phase::Done;
-        if r.outcome == Outcome::Ok && !held {
-            of.ended = of.ended.max(Some(took));
-        }
+        all
+    });
+    let mut all: BTreeMap<String, Lengths> = BTreeMap::new();
+    for (name, of) in stretches.iter().flat_map(|part| names.iter().zip(part)) {
+        let Some(of) = of else { continue };
+        let known = all.entry((*name).to_owned()).or_default();
+        known.lived = known.lived.max(of.lived);
+        known.ended = known.ended.max(of.ended);
     }
-    let named = all.into_iter().map(|(name, of)| (name.to_owned(), of));
-    named.collect()
+    all
 }
 
-fn survived_idle(requests: &Requests) -> Vec<i64> {
-    let mut idle: Vec<i64> = requests
-        .iter()
-        .filter(|r| !r.outcome.is_failure())
-        .filter_map(|r| r.idle)
-        .collect();
+/// Idle times longer than `least` that did not end in a failure, in order.
+fn survived_idle(requests: &Requests, least: i64) -> Vec<i64> {
+    let stretches = requests.by_stretch(|blocks| {
+        let mut found = Vec::new();
+        let mut unpacked = requests.unpacked([Field::Idle, Field::Fate]);
+        for block in blocks {
+            let [idle, fates] = unpacked.block(block);
+            let long = idle.iter().zip(fates).filter(|(idle, _)| **idle > least);
+            let survived = long.filter(|(_, f)| !Fate::from_number(**f).outcome().is_failure());
+            found.extend(survived.map(|(idle, _)| *idle));
+        }
+        found
+    });
+    let mut idle = stretches.concat();
     idle.sort_unstable();
     idle
 }
 
-/// Pods by address; an address that several pods had is known by time only.
-fn by_ip(timeline: &Timeline) -> BTreeMap<&str, Vec<PodIx>> {
-    let mut map: BTreeMap<&str, Vec<PodIx>> = BTreeMap::new();
-    for ix in timeline.indices() {
-        if let Some(ip) = timeline.pod(ix).ip.as_deref() {
-            map.entry(ip).or_default().push(ix);
-        }
+/// How many requests came on new connections before each block, and before the end.
+fn new_before(requests: &Requests) -> Vec<usize> {
+    let mut before = vec![0];
+    let mut unpacked = requests.unpacked([Field::Fate]);
+    for block in requests.blocks() {
+        let [fates] = unpacked.block(block);
+        let new = fates.iter().filter(|f| !Fate::from_number(**f).reused());
+        before.push(before[block] + new.count());
     }
-    map
+    before
 }
 
-fn peer_pod(
-    r: &Request<'_>,
-    by_ip: &BTreeMap<&str, Vec<PodIx>>,
-    timeline: &Timeline,
-) -> Option<PodIx> {
-    let (ip, _) = r.peer?.rsplit_once(':')?;
-    pod_at(ip.trim_matches(['[', ']']), r, by_ip, timeline)
-}
-
-/// The pod that had an address when the request was dispatched, if it was the only one.
-fn pod_at(
-    ip: &str,
-    r: &Request<'_>,
-    by_ip: &BTreeMap<&str, Vec<PodIx>>,
-    timeline: &Timeline,
-) -> Option<PodIx> {
-    let pods = by_ip.get(ip)?;
-    let at = r.dispatched.unwrap_or(r.scheduled);
-    let last = pods
-        .iter()
-        .filter(|p| timeline.pod(**p).first_seen <= at)
-        .max_by_key(|p| timeline.pod(**p).first_seen)?;
-    let others_alive = pods
-        .iter()
-        .filter(|p| *p != last && timeline.pod(**p).gone.is_none_or(|g| g > at))
-        .count();
-    (others_alive == 0).then_some(*last)
-}
-
-fn pod_traffic(
+/// What went through each pod, and all that was answered.
+fn passage(
     requests: &Requests,
     certain: &Certain,
     timeline: &Timeline,
     routed_singly: bool,
-) -> BTreeMap<PodIx, PodTraffic> {
-    let mut pods = vec![PodTraffic::default(); timeline.pods.len()];
-    for (i, r) in requests.iter().enumerate() {
-        if let Some(pod) = certain.pod(i) {
-            pods[pod.0].take(i, &r, routed_singly);
+) -> (BTreeMap<PodIx, PodTraffic>, Answers) {
+    let fields = [
+        Field::Scheduled,
+        Field::Dispatched,
+        Field::Ended,
+        Field::Status,
+        Field::Fate,
+    ];
+    let stretches = requests.by_stretch(|blocks| {
+        let mut pods = vec![Passing::default(); timeline.pods.len()];
+        let mut answers = Gathered::default();
+        let mut unpacked = requests.unpacked(fields);
+        for block in blocks {
+            let [scheduled, dispatched, ended, status, fates] = unpacked.block(block);
+            for (i, due) in scheduled.iter().enumerate() {
+                let after =
+                    |nanos: i64| (nanos != ABSENT).then(|| RunOffset(due.wrapping_add(nanos)));
+                let (began, over) = (after(dispatched[i]), after(ended[i]));
+                let (fate, answered) = (Fate::from_number(fates[i]), status[i] != ABSENT);
+                let routed = routed_singly || !fate.reused();
+                if routed && fate.outcome().is_answered() {
+                    let at = began.unwrap_or(RunOffset(*due));
+                    answers.take(at, answered, began.is_some());
+                }
+                if let Some(pod) = certain.pod(block * Requests::BLOCK + i) {
+                    let times = began.zip(over).filter(|_| answered);
+                    pods[pod.0].take(times, fate, routed);
+                }
+            }
         }
+        (pods, answers)
+    });
+    let mut pods = vec![Passing::default(); timeline.pods.len()];
+    let mut answers = Gathered::default();
+    for (of_pods, of_all) in stretches {
+        for (pod, later) in pods.iter_mut().zip(of_pods) {
+            pod.append(later);
+        }
+        answers.append(of_all);
     }
     let known = timeline.indices().zip(pods);
-    let mut known: BTreeMap<_, _> = known.filter(|(_, p)| !p.requests.is_empty()).collect();
-    known.values_mut().for_each(PodTraffic::close);
-    known
+    let known = known.filter_map(|(ix, pod)| Some((ix, pod.over(routed_singly)?)));
+    (known.collect(), answers.in_order())
 }

@@ -1,10 +1,12 @@
 //! The requests, attributed to pods; the failures, told apart by what happened on the wire.
 
+mod answers;
 mod attribution;
 mod certain;
 mod failure;
 mod kind;
 mod listening;
+mod moments;
 mod pod_traffic;
 mod routes;
 mod sharpen;

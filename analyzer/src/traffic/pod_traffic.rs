@@ -1,12 +1,12 @@
 //! What one pod was asked and answered.
 
-use rollscope_records::{Request, RunOffset};
+use rollscope_records::{Fate, RunOffset};
+
+use super::moments::Moments;
 
 /// One pod's requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PodTraffic {
-    /// Indices of the requests that are known to have been on it, in the order of the schedule.
-    pub(crate) requests: Vec<u32>,
     /// Indices of the failures that are known to have been on it.
     pub(crate) failures: Vec<usize>,
     /// Dispatch times of answered requests that opened their connection (or were routed one by one), in order.
@@ -22,35 +22,6 @@ pub(crate) struct PodTraffic {
 }
 
 impl PodTraffic {
-    /// Takes a request that is known to have been on this pod.
-    pub(crate) fn take(&mut self, ix: usize, r: &Request<'_>, routed_singly: bool) {
-        self.requests.push(ix as u32);
-        let answered = r.status.is_some() && !r.outcome.is_truncated();
-        let (Some(began), Some(ended), true) = (r.dispatched, r.ended, answered) else {
-            return;
-        };
-        if r.reused && !routed_singly {
-            self.answered_reused.push(began);
-        } else {
-            self.answered_new.push(began);
-        }
-        // A balancer's `Connection: close` is its own: the header goes no further than one hop.
-        if !routed_singly && r.close_received && !r.close_requested {
-            self.unasked_close.push(ended);
-        }
-        if !r.outcome.is_failure() {
-            self.served += 1;
-        }
-        // The answer itself can have been kept on the way after the pod had ended.
-        self.last_answer = self.last_answer.max(Some(began));
-    }
-
-    pub(crate) fn close(&mut self) {
-        self.answered_new.sort_unstable();
-        self.answered_reused.sort_unstable();
-        self.unasked_close.sort_unstable();
-    }
-
     /// The first new connection that it answered at or after `t`.
     pub(crate) fn new_after(&self, t: RunOffset) -> Option<RunOffset> {
         let i = self.answered_new.partition_point(|a| *a < t);
@@ -76,6 +47,68 @@ impl PodTraffic {
     /// How many requests on established connections it answered within `[from, to]`.
     pub(crate) fn reused_between(&self, from: RunOffset, to: RunOffset) -> usize {
         between(&self.answered_reused, from, to)
+    }
+}
+
+/// One pod's requests as they are gathered.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Passing {
+    requests: u64,
+    answered_new: Moments,
+    answered_reused: Moments,
+    unasked_close: Vec<RunOffset>,
+    served: u64,
+    last_answer: Option<RunOffset>,
+}
+
+impl Passing {
+    /// Takes a request that is known to have been on this pod; `times`: when it began and ended, where it has a status;
+    /// `routed`: on a new connection, or by itself.
+    #[inline]
+    pub(super) fn take(&mut self, times: Option<(RunOffset, RunOffset)>, fate: Fate, routed: bool) {
+        self.requests += 1;
+        let Some((began, ended)) = times.filter(|_| !fate.outcome().is_truncated()) else {
+            return;
+        };
+        if routed {
+            self.answered_new.push(began);
+        } else {
+            self.answered_reused.push(began);
+        }
+        if fate.close_received() && !fate.close_requested() {
+            self.unasked_close.push(ended);
+        }
+        if !fate.outcome().is_failure() {
+            self.served += 1;
+        }
+        // The answer itself can have been kept on the way after the pod had ended.
+        self.last_answer = self.last_answer.max(Some(began));
+    }
+
+    pub(super) fn append(&mut self, later: Self) {
+        self.requests += later.requests;
+        self.answered_new.append(later.answered_new);
+        self.answered_reused.append(later.answered_reused);
+        self.unasked_close.extend(later.unasked_close);
+        self.served += later.served;
+        self.last_answer = self.last_answer.max(later.last_answer);
+    }
+
+    /// All of it; `None` where there was no request.
+    pub(super) fn over(mut self, routed_singly: bool) -> Option<PodTraffic> {
+        // A balancer's `Connection: close` is its own: the header goes no further than one hop.
+        if routed_singly {
+            self.unasked_close.clear();
+        }
+        self.unasked_close.sort_unstable();
+        (self.requests > 0).then(|| PodTraffic {
+            failures: Vec::new(),
+            answered_new: self.answered_new.in_order(),
+            answered_reused: self.answered_reused.in_order(),
+            unasked_close: self.unasked_close,
+            served: self.served,
+            last_answer: self.last_answer,
+        })
     }
 }
 

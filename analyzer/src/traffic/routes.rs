@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use rollscope_records::RunOffset;
 
+use super::answers::Answers;
 use super::attribution::Traffic;
 use super::kind::Kind;
 use crate::timeline::{LogBook, Pod, PodIx, Timeline};
@@ -103,26 +104,17 @@ impl Routes {
 }
 
 /// Moments of new connections, in order.
-struct Silences {
-    answered: Vec<RunOffset>,
+struct Silences<'t> {
+    answers: &'t Answers,
     refused: Vec<RunOffset>,
 }
 
-impl Silences {
-    fn of(traffic: &Traffic<'_>) -> Self {
-        let new = |r: &rollscope_records::Request<'_>| !r.reused || !traffic.pinned;
-        let answered = traffic
-            .requests
-            .iter()
-            .filter(|r| r.status.is_some() && !r.outcome.is_failure())
-            .filter(new)
-            .map(|r| r.dispatched.unwrap_or(r.scheduled));
-        let mut answered: Vec<RunOffset> = answered.collect();
-        answered.sort_unstable();
+impl<'t> Silences<'t> {
+    fn of(traffic: &'t Traffic<'_>) -> Self {
         let refused = traffic.failures.iter();
         let refused = refused.filter(|f| matches!(f.kind, Kind::Refused | Kind::Vanished));
         Self {
-            answered,
+            answers: &traffic.answers,
             refused: refused.map(|f| f.at).collect(),
         }
     }
@@ -149,15 +141,7 @@ impl Silences {
         begins
             .zip(ends)
             .take_while(|(begin, _)| begin.nanos_since(from) <= 2 * LONG_GONE)
-            .find(|(begin, end)| self.made(*begin, *end) >= need)
+            .find(|(begin, end)| self.answers.between(*begin, *end) >= need)
             .map(|(begin, _)| begin.plus_nanos(1))
-    }
-
-    fn made(&self, from: RunOffset, to: Option<RunOffset>) -> usize {
-        let lo = self.answered.partition_point(|t| *t <= from);
-        let hi = to.map_or(self.answered.len(), |to| {
-            self.answered.partition_point(|t| *t < to)
-        });
-        hi.saturating_sub(lo)
     }
 }

@@ -1,6 +1,6 @@
 //! Reasons for which a run proves nothing.
 
-use rollscope_records::{EndKind, marks};
+use rollscope_records::{ABSENT, EndKind, Fate, Field, marks};
 
 use super::{Grounds, shards};
 use crate::analysis::StageReport;
@@ -29,7 +29,7 @@ fn exercised(g: &Grounds<'_>, all: &mut Vec<String>) {
     for stage in rollouts {
         let from = stage.from_ms.0;
         let met = |r: rollscope_records::Request<'_>| r.dispatched.is_some_and(|d| d >= from);
-        if g.counts.sent > 0 && !g.recording.requests.iter().any(met) {
+        if g.counts.sent > 0 && !g.recording.requests.iter().rev().any(met) {
             all.push(format!(
                 "no request was sent from the beginning of the {} stage on: the rollout was not put to the test; \
                  raise load.rate",
@@ -106,15 +106,25 @@ fn load(g: &Grounds<'_>, all: &mut Vec<String>) {
 
 /// The slots of the schedule whose numbers are meant, and how many of them were sent in time. What is held open has no
 /// time to keep: it must not make up for slots that were late.
-pub(super) fn slots(g: &Grounds<'_>, meant: impl Fn(u64) -> bool) -> (u64, u64) {
+pub(super) fn slots(g: &Grounds<'_>, meant: impl Fn(u64) -> bool + Sync) -> (u64, u64) {
     let allowed = g.recording.run.gate.in_time_nanos;
-    let requests = g.recording.requests.iter();
-    let slots = requests.filter(|r| r.lane.has_slot() && meant(r.seq));
-    slots.fold((0, 0), |(slots, in_time), r| {
-        let late = r.dispatched.map(|d| d.nanos_since(r.scheduled));
-        let on_time = late.is_some_and(|nanos| nanos <= allowed);
-        (slots + 1, in_time + u64::from(on_time))
-    })
+    let requests = &g.recording.requests;
+    let stretches = requests.by_stretch(|blocks| {
+        let mut unpacked = requests.unpacked([Field::Seq, Field::Dispatched, Field::Fate]);
+        let (mut slots, mut in_time) = (0, 0);
+        for block in blocks {
+            let [seqs, dispatched, fates] = unpacked.block(block);
+            for ((seq, late), fate) in seqs.iter().zip(dispatched).zip(fates) {
+                if Fate::from_number(*fate).lane().has_slot() && meant(seq.cast_unsigned()) {
+                    slots += 1;
+                    in_time += u64::from(*late != ABSENT && *late <= allowed);
+                }
+            }
+        }
+        (slots, in_time)
+    });
+    let both = |(a, b): (u64, u64), (c, d): (u64, u64)| (a + c, b + d);
+    stretches.into_iter().fold((0, 0), both)
 }
 
 fn observation(g: &Grounds<'_>, all: &mut Vec<String>) {

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crc32fast::Hasher;
+
 use super::WriteError;
-use crate::{Loss, RunRecord};
+use crate::{Loss, RunRecord, in_parallel};
 
 /// The file itself.
 pub(crate) const FILE: &str = "checksums.json";
@@ -14,19 +17,39 @@ pub(crate) const FILE: &str = "checksums.json";
 /// Checksums by file name.
 type Checksums = BTreeMap<String, u32>;
 
+/// Bytes that are summed up together.
+const PIECE: u64 = 1 << 24;
+
 /// The CRC-32 of a file of any size.
 fn sum(path: &Path) -> io::Result<u32> {
-    let mut file = File::open(path)?;
-    let mut hasher = crc32fast::Hasher::new();
-    let mut piece = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut piece) {
-            Ok(0) => return Ok(hasher.finalize()),
-            Ok(bytes) => hasher.update(&piece[..bytes]),
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let pieces: Vec<u64> = (0..length.max(1)).step_by(PIECE as usize).collect();
+    let mut sum = Hasher::new();
+    for piece in in_parallel(&pieces, |from| piece(&file, *from)) {
+        sum.combine(&piece?);
+    }
+    Ok(sum.finalize())
+}
+
+/// What is read of a file from `from` on, at most a piece.
+fn piece(file: &File, from: u64) -> io::Result<Hasher> {
+    let mut hasher = Hasher::new();
+    let mut bytes = vec![0; 1 << 16];
+    let (mut at, end) = (from, from + PIECE);
+    while at < end {
+        let most = bytes.len().min((end - at) as usize);
+        match file.read_at(&mut bytes[..most], at) {
+            Ok(0) => break,
+            Ok(read) => {
+                hasher.update(&bytes[..read]);
+                at += read as u64;
+            }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
     }
+    Ok(hasher)
 }
 
 /// Sums up every file that is in `dir` now and writes the list.

@@ -6,9 +6,12 @@
 
 use polars::prelude::*;
 
+use super::decode::{self, From, Made};
+use super::parquet::RowGroups;
+use crate::table::{connections, requests};
 use crate::{
-    ClosedBy, Columns, Connection, ConnectionColumns, ConnectionRecord, Lane, Outcome, Phase,
-    Request, RequestColumns, RequestRecord, RunOffset, Table,
+    ClosedBy, Columns, Connection, ConnectionColumns, ConnectionRecord, Fate, Lane, Outcome, Phase,
+    Request, RequestColumns, RequestRecord, RunOffset,
 };
 
 /// Records that are stored as the rows of a columnar file.
@@ -21,18 +24,9 @@ pub(crate) trait Stored: Columns {
 
     /// Appends the rows of a frame, all of them or none.
     fn append(&mut self, frame: &DataFrame) -> PolarsResult<()>;
-}
 
-/// Rows that are decoded together.
-const BATCH: usize = 8192;
-
-/// Appends the rows of a frame of any length, a batch at a time.
-pub(crate) fn append<C: Stored>(table: &mut Table<C>, frame: &DataFrame) -> PolarsResult<()> {
-    for from in (0..frame.height()).step_by(BATCH) {
-        let batch = frame.slice(from as i64, BATCH);
-        table.columns.append(&batch)?;
-    }
-    Ok(())
+    /// Reads all rows of a Parquet file.
+    fn read(groups: &RowGroups) -> PolarsResult<Self>;
 }
 
 fn u64s<R>(name: &str, rows: &[R], get: impl Fn(&R) -> Option<u64>) -> Column {
@@ -223,6 +217,58 @@ impl Stored for RequestColumns {
         rows.into_iter().for_each(|row| self.push(row));
         Ok(())
     }
+
+    fn read(groups: &RowGroups) -> PolarsResult<Self> {
+        let (numbers, texts) = decode::columns(groups, &requests_made())?;
+        Ok(Self::of(numbers, texts))
+    }
+}
+
+/// How each packed column of requests is made.
+fn requests_made() -> [Made; requests::NUMBERS] {
+    std::array::from_fn(|column| match column {
+        requests::SEQ => ("seq", From::Id),
+        requests::SCHEDULED => ("scheduled", From::Base),
+        requests::DISPATCHED => ("dispatched", From::Time),
+        requests::CONNECTED => ("connected", From::Time),
+        requests::WRITTEN => ("written", From::Time),
+        requests::FIRST_BYTE => ("first_byte", From::Time),
+        requests::ENDED => ("ended", From::Time),
+        requests::CONNECTION => ("connection", From::Bits),
+        requests::ORDINAL => ("ordinal", From::Unsigned(u32::MAX.into())),
+        requests::CONNECTION_AGE => ("connection_age", From::Signed(i64::MIN..=i64::MAX)),
+        requests::IDLE => ("idle", From::Signed(i64::MIN..=i64::MAX)),
+        requests::LOCAL_PORT => ("local_port", From::Unsigned(u16::MAX.into())),
+        requests::STATUS => ("status", From::Unsigned(u16::MAX.into())),
+        requests::ERRNO => ("errno", From::Signed(i32::MIN.into()..=i32::MAX.into())),
+        requests::BYTES_SENT => ("bytes_sent", From::Count(u64::MAX)),
+        requests::BYTES_RECEIVED => ("bytes_received", From::Count(u64::MAX)),
+        requests::NAME => ("name", From::Name),
+        requests::PEER => ("peer", From::Text),
+        requests::POD => ("pod", From::Text),
+        requests::HINT => ("emitted_by", From::Text),
+        requests::DETAIL => ("detail", From::Text),
+        _ => ("", From::Mixed(request_fates)),
+    })
+}
+
+fn request_fates(groups: &RowGroups, group: usize) -> PolarsResult<Vec<i64>> {
+    let name = |column: &str, known: &dyn Fn(&str) -> Option<i64>| {
+        decode::named(groups, group, column, None, known)
+    };
+    let mut fates = name("lane", &|n| lane(n).map(Fate::of_lane))?;
+    let outcomes = name("outcome", &|n| Outcome::from_name(n).map(Fate::of_outcome))?;
+    let phases = name("phase", &|n| phase(n).map(Fate::of_phase))?;
+    let others = outcomes.into_iter().zip(phases);
+    for (fate, (outcome, phase)) in fates.iter_mut().zip(others) {
+        *fate |= outcome | phase;
+    }
+    let flags = ["reused", "close_requested", "close_received", "maskable"];
+    for (i, column) in flags.into_iter().enumerate() {
+        let bit = Fate::of_flags(std::array::from_fn(|flag| flag == i));
+        decode::flag(groups, group, column, bit, &mut fates)?;
+    }
+    Ok(fates)
 }
 
 impl Stored for ConnectionColumns {
@@ -286,7 +332,48 @@ impl Stored for ConnectionColumns {
         rows.into_iter().for_each(|row| self.push(row));
         Ok(())
     }
+
+    fn read(groups: &RowGroups) -> PolarsResult<Self> {
+        let (numbers, texts) = decode::columns(groups, &connections_made())?;
+        Ok(Self::of(numbers, texts))
+    }
 }
+
+/// How each packed column of connections is made.
+fn connections_made() -> [Made; connections::NUMBERS] {
+    std::array::from_fn(|column| match column {
+        connections::ID => ("id", From::Id),
+        connections::STARTED => ("started", From::Base),
+        connections::ESTABLISHED => ("established", From::Time),
+        connections::CLOSED => ("closed", From::Time),
+        connections::REQUESTS => ("requests", From::Count(u32::MAX.into())),
+        connections::LOCAL_PORT => ("local_port", From::Unsigned(u16::MAX.into())),
+        connections::PEER => ("peer", From::Text),
+        connections::SECURED => ("secured", From::Time),
+        connections::LOCAL_IP => ("local_ip", From::Text),
+        connections::RESOLVE_NANOS => ("resolve_nanos", From::Signed(i64::MIN..=i64::MAX)),
+        connections::RESOLVED => ("resolved", From::Text),
+        connections::DETAIL => ("detail", From::Text),
+        _ => ("", From::Mixed(connection_fates)),
+    })
+}
+
+fn connection_fates(groups: &RowGroups, group: usize) -> PolarsResult<Vec<i64>> {
+    let lanes = |n: &str| lane(n).map(|lane| connections::fate(lane, None, false));
+    let ends = |n: &str| closed_by(n).map(|by| connections::fate(Lane::ALL[0], Some(by), false));
+    let mut fates = decode::named(groups, group, "lane", None, lanes)?;
+    let ends = decode::named(groups, group, "closed_by", Some(0), ends)?;
+    fates
+        .iter_mut()
+        .zip(ends)
+        .for_each(|(fate, end)| *fate |= end);
+    let idle = connections::fate(Lane::ALL[0], None, true);
+    decode::flag(groups, group, "closed_idle", idle, &mut fates)?;
+    Ok(fates)
+}
+
+// The first lane adds no bit to the others.
+const _: () = assert!(Lane::ALL[0] as i64 == 0);
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
@@ -304,7 +391,7 @@ mod tests {
 
     fn unframed(frame: &DataFrame) -> PolarsResult<Requests> {
         let mut requests = Requests::default();
-        append(&mut requests, frame)?;
+        requests.columns.append(frame)?;
         Ok(requests)
     }
 
@@ -391,7 +478,7 @@ mod tests {
             let views: Vec<_> = rows.iter().map(ConnectionRecord::view).collect();
             let frame = ConnectionColumns::frame(&views).unwrap();
             let mut back = Connections::default();
-            append(&mut back, &frame).unwrap();
+            back.columns.append(&frame).unwrap();
             prop_assert_eq!(back, Connections::from(rows));
         }
     }

@@ -22,6 +22,7 @@
 
 mod checksums;
 mod columns;
+mod decode;
 mod error;
 mod parquet;
 mod reader;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::ops::RangeBounds;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use polars::prelude::*;
 use polars_buffer::Buffer;
@@ -12,7 +12,7 @@ use polars_parquet::read::{
     infer_schema, read_metadata,
 };
 
-use super::columns::{self, Stored};
+use super::columns::Stored;
 use super::stream::Batches;
 use super::{ReadError, WriteError};
 use crate::table::Place;
@@ -102,63 +102,167 @@ fn writer<W: std::io::Write>(to: W) -> ParquetWriter<W> {
         .set_parallel(false)
 }
 
-/// Reads all rows, a row group at a time.
+/// Reads all rows.
 pub(crate) fn read<C: Stored>(dir: &Path) -> Result<Table<C>, ReadError> {
-    let path = dir.join(format!("{}.parquet", C::FILE));
-    let mut file = File::open(&path).map_err(|source| ReadError::Io { path, source })?;
-    let metadata = read_metadata(&mut file)?;
-    let schema = infer_schema(&metadata)?;
-    let mut table = Table::default();
-    for group in &metadata.row_groups {
-        let frame = row_group(&file, group, &schema)?;
-        columns::append(&mut table, &frame)?;
-    }
-    Ok(table)
+    let groups = RowGroups::open(dir.join(format!("{}.parquet", C::FILE)))?;
+    Ok(Table {
+        columns: C::read(&groups)?,
+    })
 }
 
-fn row_group(
-    file: &File,
-    group: &RowGroupMetadata,
-    schema: &ArrowSchema,
-) -> PolarsResult<DataFrame> {
-    let mut columns = Vec::new();
-    for (name, field) in schema.iter() {
-        let Some(chunks) = group.columns_under_root_iter(name) else {
-            continue;
+/// A Parquet file that is read a column of a row group at a time.
+pub(crate) struct RowGroups {
+    file: File,
+    length: u64,
+    groups: Vec<RowGroupMetadata>,
+    schema: ArrowSchema,
+}
+
+impl RowGroups {
+    fn open(path: PathBuf) -> Result<Self, ReadError> {
+        let io = |source| ReadError::Io {
+            path: path.clone(),
+            source,
         };
-        let chunks: Vec<_> = chunks.collect();
-        columns.push(series(file, &chunks, field)?.into_column());
+        let mut file = File::open(&path).map_err(io)?;
+        let length = file.metadata().map_err(io)?.len();
+        let metadata = read_metadata(&mut file)?;
+        Ok(Self {
+            schema: infer_schema(&metadata)?,
+            groups: metadata.row_groups,
+            file,
+            length,
+        })
     }
-    DataFrame::new(group.num_rows(), columns)
+
+    /// How many row groups there are.
+    pub(crate) fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// A column of a row group as that type; nulls where the file has no such column.
+    pub(crate) fn series(&self, group: usize, name: &str, to: &DataType) -> PolarsResult<Series> {
+        let group = &self.groups[group];
+        let field = self.schema.get(name);
+        let chunks = group.columns_under_root_iter(name);
+        let (Some(field), Some(chunks)) = (field, chunks) else {
+            return Ok(Series::full_null(name.into(), group.num_rows(), to));
+        };
+        let series = self.decoded(&chunks.collect::<Vec<_>>(), field)?;
+        if series.len() != group.num_rows() {
+            polars_bail!(ComputeError: "column {name:?} has {} values for {} rows", series.len(), group.num_rows());
+        }
+        if series.dtype() == to {
+            return Ok(series);
+        }
+        series.cast(to)
+    }
+
+    fn decoded(&self, chunks: &[&ColumnChunkMetadata], field: &ArrowField) -> PolarsResult<Series> {
+        let mut pages = Vec::new();
+        for chunk in chunks {
+            let bytes = Buffer::from_vec(self.bytes(chunk)?);
+            let reader =
+                PageReader::new(std::io::Cursor::new(bytes), chunk, Vec::new(), usize::MAX);
+            pages.push(BasicDecompressor::new(reader, Vec::new()));
+        }
+        let types = chunks
+            .iter()
+            .map(|chunk| &chunk.descriptor().descriptor.primitive_type)
+            .collect();
+        let (arrays, _) = column_iter_to_arrays(pages, types, field.clone(), None)?;
+        Series::try_from((field, arrays))
+    }
+
+    fn bytes(&self, chunk: &ColumnChunkMetadata) -> PolarsResult<Vec<u8>> {
+        let range = chunk.byte_range();
+        if range.end > self.length || range.start > range.end {
+            polars_bail!(ComputeError: "a column lies at bytes {range:?} of a file of {}", self.length);
+        }
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.file.read_exact_at(&mut bytes, range.start)?;
+        Ok(bytes)
+    }
 }
 
-/// One column of a row group.
-fn series(
-    file: &File,
-    chunks: &[&ColumnChunkMetadata],
-    field: &ArrowField,
-) -> PolarsResult<Series> {
-    let mut pages = Vec::new();
-    for chunk in chunks {
-        let bytes = Buffer::from_vec(bytes(file, chunk)?);
-        let reader = PageReader::new(std::io::Cursor::new(bytes), chunk, Vec::new(), usize::MAX);
-        pages.push(BasicDecompressor::new(reader, Vec::new()));
-    }
-    let types = chunks
-        .iter()
-        .map(|chunk| &chunk.descriptor().descriptor.primitive_type)
-        .collect();
-    let (arrays, _) = column_iter_to_arrays(pages, types, field.clone(), None)?;
-    Series::try_from((field, arrays))
-}
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+    use crate::{Lane, Outcome, Phase, RequestRecord, RunOffset};
 
-fn bytes(file: &File, chunk: &ColumnChunkMetadata) -> PolarsResult<Vec<u8>> {
-    let range = chunk.byte_range();
-    let length = file.metadata()?.len();
-    if range.end > length || range.start > range.end {
-        polars_bail!(ComputeError: "a column lies at bytes {range:?} of a file of {length}");
+    /// Requests of every kind, with texts short and long, and fields that some lack.
+    fn requests(count: u64) -> Requests {
+        let some = |i: u64, every: u64| i.is_multiple_of(every);
+        let one = |i: u64| {
+            let due = RunOffset((i * 100_000) as i64);
+            let after = |nanos: u64| Some(due.plus_nanos(nanos.cast_signed()));
+            RequestRecord {
+                dispatched: after(i % 977).filter(|_| !some(i, 5)),
+                ended: after(i * 31 % 5_000_000_000).filter(|_| !some(i, 7)),
+                connection: Some(u64::MAX - i / 9).filter(|_| !some(i, 11)),
+                ordinal: u32::try_from(i % 3 * 2_000_000_000).ok(),
+                local_port: Some((i % 65_536) as u16).filter(|_| i > 9_000),
+                peer: Some(format!("10.244.0.{}:8080 by a long name", i % 300))
+                    .filter(|_| !some(i, 3)),
+                pod: Some(format!("web-{}", i % 1500)),
+                status: Some(200).filter(|_| !some(i, 2)),
+                outcome: Outcome::ALL[i as usize / 100 % Outcome::ALL.len()],
+                phase: Phase::ALL[i as usize % Phase::ALL.len()],
+                reused: some(i, 4),
+                close_received: some(i, 6),
+                maskable: some(i, 13),
+                bytes_received: i << 20,
+                ..RequestRecord::scheduled(i, Lane::ALL[i as usize % Lane::ALL.len()], "list", due)
+            }
+        };
+        (0..count).map(one).collect()
     }
-    let mut bytes = vec![0; (range.end - range.start) as usize];
-    file.read_exact_at(&mut bytes, range.start)?;
-    Ok(bytes)
+
+    /// Writes a frame with row groups of that size and reads it.
+    fn read_back(mut frame: DataFrame, group: usize) -> Result<Requests, ReadError> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = File::create(dir.path().join("requests.parquet")).unwrap();
+        let out = writer(file).with_row_group_size(Some(group));
+        out.finish(&mut frame).unwrap();
+        read(dir.path())
+    }
+
+    #[test]
+    fn rows_come_back_whatever_the_size_of_the_row_groups() {
+        let requests = requests(20_000);
+        let written = frame(&requests, ..).unwrap();
+        for group in [999, 4096, 12_345, 50_000] {
+            assert_eq!(read_back(written.clone(), group).unwrap(), requests);
+        }
+    }
+
+    #[test]
+    fn columns_of_other_types_and_absent_ones_are_read_as_far_as_they_go() {
+        let mut written = frame(&requests(5_000), ..).unwrap();
+        for column in ["pod", "maskable", "bytes_sent"] {
+            written = written.drop(column).unwrap();
+        }
+        for (column, to) in [("seq", DataType::Int64), ("status", DataType::Int64)] {
+            let other = written.column(column).unwrap().cast(&to).unwrap();
+            let _ = written.with_column(other).unwrap();
+        }
+        let mut expected = requests(5_000);
+        expected.edit_each(|r| (r.pod, r.maskable, r.bytes_sent) = (None, false, 0));
+        assert_eq!(read_back(written, 3_000).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_row_without_what_every_row_has_is_an_error() {
+        let whole = frame(&requests(100), ..).unwrap();
+        for column in ["seq", "scheduled", "lane", "outcome", "phase"] {
+            let error = read_back(whole.drop(column).unwrap(), 100).unwrap_err();
+            assert!(error.to_string().contains(column), "{error}");
+        }
+        let mut unknown = whole;
+        let teleported = Column::new("outcome".into(), vec!["teleported"; 100]);
+        let _ = unknown.with_column(teleported).unwrap();
+        let error = read_back(unknown, 100).unwrap_err().to_string();
+        assert!(error.contains("teleported"), "{error}");
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::columns::Stored;
 use super::{BALANCERS, JOBS, ReadError, STREAMS, checksums, parquet, stream};
-use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, Table};
+use crate::{FORMAT_VERSION, Loss, Recording, RunRecord, Table, in_parallel};
 
 impl Recording {
     /// Reads the recording in the folder `dir`. What is cut or damaged is left out and listed in `losses`.
@@ -78,7 +78,12 @@ fn rows<C: Stored>(
         let read = if damaged.contains(&name) {
             Err(ReadError::Damaged { path })
         } else {
-            parquet::read(dir)
+            // A damaged footer makes the decoder panic.
+            let read = std::panic::catch_unwind(|| parquet::read(dir));
+            read.unwrap_or_else(|_| {
+                let damaged = polars::prelude::polars_err!(ComputeError: "it is damaged and cannot be decoded");
+                Err(damaged.into())
+            })
         };
         match read {
             Ok(rows) => return Ok(rows),
@@ -98,7 +103,10 @@ fn rows<C: Stored>(
     Ok(Table::default())
 }
 
-fn lines<T: DeserializeOwned>(
+/// Bytes of lines that are parsed together, at least.
+const LINES: usize = 1 << 20;
+
+fn lines<T: DeserializeOwned + Send>(
     dir: &Path,
     name: &str,
     losses: &mut Vec<Loss>,
@@ -118,21 +126,53 @@ fn lines<T: DeserializeOwned>(
         }
         Err(source) => return Err(ReadError::Io { path, source }),
     };
-    let mut records = Vec::new();
     let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-    for (number, line) in bytes[..whole].split(|b| *b == b'\n').enumerate() {
-        if line.is_empty() {
-            continue;
+    let parts = parts(&bytes[..whole]);
+    let mut records = Vec::new();
+    let mut number = 0;
+    for (read, bad, lines) in in_parallel(&parts, |part| parsed(part)) {
+        records.extend(read);
+        for (line, e) in bad {
+            lose(format!("line {}: {e}", number + line));
         }
-        match serde_json::from_slice(line) {
-            Ok(record) => records.push(record),
-            Err(e) => lose(format!("line {}: {e}", number + 1)),
-        }
+        number += lines;
     }
     if whole < bytes.len() {
         lose("the last line is cut".to_owned());
     }
     Ok(records)
+}
+
+/// Whole lines in parts of some size.
+fn parts(mut lines: &[u8]) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    while !lines.is_empty() {
+        let least = LINES.min(lines.len());
+        let rest = lines[least..].iter().position(|b| *b == b'\n');
+        let (part, others) = lines.split_at(rest.map_or(lines.len(), |i| least + i + 1));
+        parts.push(part);
+        lines = others;
+    }
+    parts
+}
+
+/// The records of whole lines, what is wrong with others (counted from 1), and how many lines there are.
+type Parsed<T> = (Vec<T>, Vec<(usize, serde_json::Error)>, usize);
+
+fn parsed<T: DeserializeOwned + Send>(lines: &[u8]) -> Parsed<T> {
+    let (mut records, mut bad, mut number) = (Vec::new(), Vec::new(), 0);
+    for line in lines.split_inclusive(|b| *b == b'\n') {
+        number += 1;
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        if line.is_empty() {
+            continue;
+        }
+        match serde_json::from_slice(line) {
+            Ok(record) => records.push(record),
+            Err(e) => bad.push((number, e)),
+        }
+    }
+    (records, bad, number)
 }
 
 fn generator(dir: &Path, losses: &mut Vec<Loss>) -> Option<crate::GeneratorRecord> {

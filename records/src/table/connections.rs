@@ -15,20 +15,20 @@ pub struct ConnectionColumns {
     texts: [Texts; TEXTS.len()],
 }
 
-const ID: usize = 0;
-const STARTED: usize = 1;
-const ESTABLISHED: usize = 2;
-const CLOSED: usize = 3;
-const REQUESTS: usize = 4;
-const LOCAL_PORT: usize = 5;
-const PEER: usize = 6;
-const SECURED: usize = 7;
-const LOCAL_IP: usize = 8;
-const RESOLVE_NANOS: usize = 9;
-const RESOLVED: usize = 10;
-const DETAIL: usize = 11;
-const FATE: usize = 12;
-const NUMBERS: usize = 13;
+pub(crate) const ID: usize = 0;
+pub(crate) const STARTED: usize = 1;
+pub(crate) const ESTABLISHED: usize = 2;
+pub(crate) const CLOSED: usize = 3;
+pub(crate) const REQUESTS: usize = 4;
+pub(crate) const LOCAL_PORT: usize = 5;
+pub(crate) const PEER: usize = 6;
+pub(crate) const SECURED: usize = 7;
+pub(crate) const LOCAL_IP: usize = 8;
+pub(crate) const RESOLVE_NANOS: usize = 9;
+pub(crate) const RESOLVED: usize = 10;
+pub(crate) const DETAIL: usize = 11;
+pub(crate) const FATE: usize = 12;
+pub(crate) const NUMBERS: usize = 13;
 
 /// Columns of texts, each with its own.
 const TEXTS: [usize; 4] = [PEER, LOCAL_IP, RESOLVED, DETAIL];
@@ -41,13 +41,22 @@ const BY: u32 = 5;
 // Every lane must fit into its bits.
 const _: () = assert!(Lane::ALL.len() <= 16);
 
-fn fate(c: &Connection<'_>) -> i64 {
-    let by = c.closed_by.map_or(0, |by| by as i64 + 1);
-    let idle = if c.closed_idle { IDLE } else { 0 };
-    by << BY | idle | c.lane as i64
+/// Lane and end in the bits of one number.
+pub(crate) fn fate(lane: Lane, by: Option<ClosedBy>, idle: bool) -> i64 {
+    let by = by.map_or(0, |by| by as i64 + 1);
+    let idle = if idle { IDLE } else { 0 };
+    by << BY | idle | lane as i64
 }
 
 impl ConnectionColumns {
+    /// Columns as they were read, and the texts of those that have such.
+    pub(crate) fn of(numbers: [Packed; NUMBERS], mut texts: [Texts; NUMBERS]) -> Self {
+        Self {
+            numbers,
+            texts: TEXTS.map(|column| std::mem::take(&mut texts[column])),
+        }
+    }
+
     fn encode(&mut self, c: &Connection<'_>) -> [Option<i64>; NUMBERS] {
         let after = |t: Option<RunOffset>| Some(t?.0.wrapping_sub(c.started.0));
         let mut n = [None; NUMBERS];
@@ -63,7 +72,7 @@ impl ConnectionColumns {
         for ((column, text), known) in TEXTS.into_iter().zip(texts).zip(&mut self.texts) {
             n[column] = text.map(|text| known.number(text));
         }
-        n[FATE] = Some(fate(c));
+        n[FATE] = Some(fate(c.lane, c.closed_by, c.closed_idle));
         n
     }
 }
@@ -121,5 +130,12 @@ impl Columns for ConnectionColumns {
 
     fn place(row: Connection<'_>) -> Place {
         (row.started, row.id)
+    }
+
+    fn is_in_order(&self) -> bool {
+        let number = |column: usize, row| self.numbers[column].get(row).unwrap_or(0);
+        let places =
+            (0..self.height()).map(|row| (number(STARTED, row), number(ID, row).cast_unsigned()));
+        places.is_sorted()
     }
 }

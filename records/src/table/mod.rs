@@ -1,8 +1,9 @@
 //! Many records of one kind in little memory: packed columns, and a view of each row with its fields.
 
-mod connections;
+mod blocks;
+pub(crate) mod connections;
 mod packed;
-mod requests;
+pub(crate) mod requests;
 mod texts;
 
 use std::borrow::Cow;
@@ -11,8 +12,12 @@ use std::ops::{Bound, Range, RangeBounds};
 
 use crate::RunOffset;
 
+pub use blocks::{Field, Unpacked};
 pub use connections::{ConnectionColumns, Connections};
-pub use requests::{RequestColumns, Requests};
+pub use packed::ABSENT;
+pub(crate) use packed::{BLOCK, Packed};
+pub use requests::{Fate, RequestColumns, Requests};
+pub(crate) use texts::Texts;
 
 /// The order of rows: by time, then by number.
 pub(crate) type Place = (RunOffset, u64);
@@ -38,6 +43,12 @@ pub trait Columns: Default + Clone {
     fn row(&self, index: usize) -> Self::Row<'_>;
     /// Where a row stands among the others.
     fn place(row: Self::Row<'_>) -> Place;
+    /// Whether the rows are in the order of their places.
+    fn is_in_order(&self) -> bool {
+        (0..self.height())
+            .map(|index| Self::place(self.row(index)))
+            .is_sorted()
+    }
 }
 
 /// Records of one kind, as columns. A row is a view by value: cheap to get, with the fields of the record.
@@ -147,11 +158,11 @@ impl<C: Columns> Table<C> {
 
     /// The rows in the order of their time and number; those that have both in common stay in the order that they have.
     pub fn in_order(&self) -> Cow<'_, Self> {
-        let keys = || self.iter().map(C::place);
-        if keys().is_sorted() {
+        if self.columns.is_in_order() {
             return Cow::Borrowed(self);
         }
-        let mut order: Vec<_> = keys().zip(0..).collect();
+        let keys = self.iter().map(C::place);
+        let mut order: Vec<_> = keys.zip(0..).collect();
         order.sort_unstable();
         let mut sorted = Self::default();
         for (_, index) in order {

@@ -2,7 +2,7 @@
 
 use super::packed::Packed;
 use super::texts::Texts;
-use super::{Columns, Place, Table};
+use super::{Columns, Field, Place, Table};
 use crate::{Lane, Outcome, Phase, Request, RequestRecord, RunOffset};
 
 /// Many requests.
@@ -19,36 +19,36 @@ pub struct RequestColumns {
     details: Texts,
 }
 
-const SEQ: usize = 0;
-const SCHEDULED: usize = 1;
-const DISPATCHED: usize = 2;
-const CONNECTED: usize = 3;
-const WRITTEN: usize = 4;
-const FIRST_BYTE: usize = 5;
-const ENDED: usize = 6;
-const CONNECTION: usize = 7;
-const ORDINAL: usize = 8;
-const CONNECTION_AGE: usize = 9;
-const IDLE: usize = 10;
-const LOCAL_PORT: usize = 11;
-const STATUS: usize = 12;
-const ERRNO: usize = 13;
-const BYTES_SENT: usize = 14;
-const BYTES_RECEIVED: usize = 15;
-const NAME: usize = 16;
-const PEER: usize = 17;
-const POD: usize = 18;
-const HINT: usize = 19;
-const DETAIL: usize = 20;
-const FATE: usize = 21;
-const NUMBERS: usize = 22;
+pub(crate) const SEQ: usize = 0;
+pub(crate) const SCHEDULED: usize = 1;
+pub(crate) const DISPATCHED: usize = 2;
+pub(crate) const CONNECTED: usize = 3;
+pub(crate) const WRITTEN: usize = 4;
+pub(crate) const FIRST_BYTE: usize = 5;
+pub(crate) const ENDED: usize = 6;
+pub(crate) const CONNECTION: usize = 7;
+pub(crate) const ORDINAL: usize = 8;
+pub(crate) const CONNECTION_AGE: usize = 9;
+pub(crate) const IDLE: usize = 10;
+pub(crate) const LOCAL_PORT: usize = 11;
+pub(crate) const STATUS: usize = 12;
+pub(crate) const ERRNO: usize = 13;
+pub(crate) const BYTES_SENT: usize = 14;
+pub(crate) const BYTES_RECEIVED: usize = 15;
+pub(crate) const NAME: usize = 16;
+pub(crate) const PEER: usize = 17;
+pub(crate) const POD: usize = 18;
+pub(crate) const HINT: usize = 19;
+pub(crate) const DETAIL: usize = 20;
+pub(crate) const FATE: usize = 21;
+pub(crate) const NUMBERS: usize = 22;
 
 // Every name must fit into its bits.
 const _: () = assert!(Outcome::ALL.len() <= 32 && Phase::ALL.len() <= 8 && Lane::ALL.len() <= 16);
 
 /// How a request ended, and its flags, in the bits of one number.
-#[derive(Clone, Copy)]
-struct Fate(i64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fate(pub(crate) i64);
 
 impl Fate {
     const OUTCOME: u32 = 0;
@@ -60,39 +60,120 @@ impl Fate {
     const MASKABLE: u32 = 15;
 
     fn of(r: &Request<'_>) -> Self {
-        let flag = |set: bool, bit: u32| i64::from(set) << bit;
+        let flags = [r.reused, r.close_requested, r.close_received, r.maskable];
         Self(
-            (r.outcome as i64) << Self::OUTCOME
-                | (r.phase as i64) << Self::PHASE
-                | (r.lane as i64) << Self::LANE
-                | flag(r.reused, Self::REUSED)
-                | flag(r.close_requested, Self::CLOSE_REQUESTED)
-                | flag(r.close_received, Self::CLOSE_RECEIVED)
-                | flag(r.maskable, Self::MASKABLE),
+            Self::of_outcome(r.outcome)
+                | Self::of_phase(r.phase)
+                | Self::of_lane(r.lane)
+                | Self::of_flags(flags),
         )
     }
 
+    pub(crate) const fn of_outcome(outcome: Outcome) -> i64 {
+        (outcome as i64) << Self::OUTCOME
+    }
+
+    pub(crate) const fn of_phase(phase: Phase) -> i64 {
+        (phase as i64) << Self::PHASE
+    }
+
+    pub(crate) const fn of_lane(lane: Lane) -> i64 {
+        (lane as i64) << Self::LANE
+    }
+
+    /// Reused, close requested, close received, maskable.
+    pub(crate) fn of_flags(flags: [bool; 4]) -> i64 {
+        let bits = [
+            Self::REUSED,
+            Self::CLOSE_REQUESTED,
+            Self::CLOSE_RECEIVED,
+            Self::MASKABLE,
+        ];
+        let flags = flags.into_iter().zip(bits);
+        flags.fold(0, |all, (set, bit)| all | i64::from(set) << bit)
+    }
+
+    /// The fate that an unpacked number says.
     #[inline(always)]
-    fn outcome(self) -> Outcome {
+    pub const fn from_number(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// How the request ended.
+    #[inline(always)]
+    pub fn outcome(self) -> Outcome {
         Outcome::ALL[(self.0 >> Self::OUTCOME & 31) as usize % Outcome::ALL.len()]
     }
 
+    /// Where it ended.
     #[inline(always)]
-    fn phase(self) -> Phase {
+    pub fn phase(self) -> Phase {
         Phase::ALL[(self.0 >> Self::PHASE & 7) as usize]
     }
 
+    /// The kind of its connection.
     #[inline(always)]
-    fn lane(self) -> Lane {
+    pub fn lane(self) -> Lane {
         Lane::ALL[(self.0 >> Self::LANE & 15) as usize % Lane::ALL.len()]
     }
 
+    /// Whether the connection had carried a request before.
+    #[inline(always)]
+    pub const fn reused(self) -> bool {
+        self.flag(Self::REUSED)
+    }
+
+    /// Whether the request said `Connection: close`.
+    #[inline(always)]
+    pub const fn close_requested(self) -> bool {
+        self.flag(Self::CLOSE_REQUESTED)
+    }
+
+    /// Whether the response said `Connection: close`.
+    #[inline(always)]
+    pub const fn close_received(self) -> bool {
+        self.flag(Self::CLOSE_RECEIVED)
+    }
+
+    /// Whether a client that silently re-sends would have hidden the failure.
+    #[inline(always)]
+    pub const fn maskable(self) -> bool {
+        self.flag(Self::MASKABLE)
+    }
+
+    #[inline(always)]
     const fn flag(self, bit: u32) -> bool {
         self.0 >> bit & 1 == 1
     }
 }
 
 impl RequestColumns {
+    /// Columns as they were read, and the texts of those that have such.
+    pub(crate) fn of(numbers: [Packed; NUMBERS], mut texts: [Texts; NUMBERS]) -> Self {
+        let mut texts = |column: usize| std::mem::take(&mut texts[column]);
+        Self {
+            names: texts(NAME),
+            peers: texts(PEER),
+            pods: texts(POD),
+            hints: texts(HINT),
+            details: texts(DETAIL),
+            numbers,
+        }
+    }
+
+    pub(super) fn column(&self, field: Field) -> &Packed {
+        &self.numbers[field as usize]
+    }
+
+    pub(super) fn texts(&self, field: Field) -> Option<&Texts> {
+        match field {
+            Field::Name => Some(&self.names),
+            Field::Peer => Some(&self.peers),
+            Field::Pod => Some(&self.pods),
+            _ => None,
+        }
+    }
+
     fn encode(&mut self, r: &Request<'_>) -> [Option<i64>; NUMBERS] {
         let after = |t: Option<RunOffset>| Some(t?.0.wrapping_sub(r.scheduled.0));
         let mut n = [None; NUMBERS];
@@ -173,7 +254,7 @@ impl Columns for RequestColumns {
             ordinal: number(ORDINAL).map(|n| n as u32),
             connection_age: number(CONNECTION_AGE),
             idle: number(IDLE),
-            reused: fate.flag(Fate::REUSED),
+            reused: fate.reused(),
             local_port: number(LOCAL_PORT).map(|n| n as u16),
             peer: number(PEER).map(|n| self.peers.text(n)),
             status: number(STATUS).map(|n| n as u16),
@@ -182,16 +263,20 @@ impl Columns for RequestColumns {
             errno: number(ERRNO).map(|n| n as i32),
             bytes_sent: count(BYTES_SENT),
             bytes_received: count(BYTES_RECEIVED),
-            close_requested: fate.flag(Fate::CLOSE_REQUESTED),
-            close_received: fate.flag(Fate::CLOSE_RECEIVED),
+            close_requested: fate.close_requested(),
+            close_received: fate.close_received(),
             pod: number(POD).map(|n| self.pods.text(n)),
             emitted_by: number(HINT).map(|n| self.hints.text(n)),
-            maskable: fate.flag(Fate::MASKABLE),
+            maskable: fate.maskable(),
             detail: number(DETAIL).map(|n| self.details.text(n)),
         }
     }
 
     fn place(row: Request<'_>) -> Place {
         (row.scheduled, row.seq)
+    }
+
+    fn is_in_order(&self) -> bool {
+        super::blocks::in_order(self)
     }
 }

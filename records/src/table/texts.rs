@@ -37,4 +37,9 @@ impl Texts {
     pub(crate) fn text(&self, number: i64) -> &str {
         self.texts.get(number as usize).map_or("", |text| text)
     }
+
+    /// All of them, in the order of their numbers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(|text| &**text)
+    }
 }
