@@ -66,8 +66,9 @@ fn sum(counts: &Value) -> u64 {
     counts.as_object().unwrap().values().map(number).sum()
 }
 
-/// Runs a shipped scenario and holds the report against the balancer's log and the pods' ledgers.
-fn checked(scenario: &str, exit: i32, said: fn(&str) -> Said) -> (Finished, Value) {
+/// Runs a shipped scenario and holds the report against the balancer's log and the pods' ledgers. The run's files go
+/// with the folder that is returned.
+fn checked(scenario: &str, exit: i32, said: fn(&str) -> Said) -> (Workdir, Finished, Value) {
     let workdir = Workdir::new(PROGRAM);
     let temporary = workdir.path().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
@@ -112,7 +113,7 @@ fn checked(scenario: &str, exit: i32, said: fn(&str) -> Said) -> (Finished, Valu
         .count();
     assert_eq!(number(&balancer["near_misses"]), near as u64);
     assert_nothing_is_left(&temporary);
-    (run, balancer)
+    (workdir, run, balancer)
 }
 
 /// Nothing of a balancer is left in the run's folder for temporary files, and no process that works there.
@@ -150,7 +151,7 @@ fn blames_old_pods(run: &Finished, pods: &Value) {
 }
 
 fn fails_with_early_close(scenario: &str, said: fn(&str) -> Said) {
-    let (run, balancer) = checked(scenario, 1, said);
+    let (_workdir, run, balancer) = checked(scenario, 1, said);
     let causes: Vec<_> = run.causes().into_keys().collect();
     assert_eq!(causes, ["early_close"], "{}", run.stdout);
     assert_eq!(number(&balancer["near_misses"]), 0);
@@ -164,7 +165,7 @@ fn fails_with_early_close(scenario: &str, said: fn(&str) -> Said) {
 }
 
 fn passes_with_near_misses(scenario: &str, said: fn(&str) -> Said) {
-    let (run, balancer) = checked(scenario, 0, said);
+    let (_workdir, run, balancer) = checked(scenario, 0, said);
     assert_eq!(run.causes(), BTreeMap::new());
     let near = balancer["near"].as_array().unwrap();
     assert!(!near.is_empty(), "{balancer}");
