@@ -13,6 +13,12 @@ use crate::exit::Failure;
 /// How often they are read.
 const EVERY: Duration = Duration::from_millis(100);
 
+/// So many times in a row without a line, and none is to come.
+const QUIET: u32 = 3;
+
+/// Somebody else may use the front end as well: it ends all the same.
+const MOST_ROUNDS: u32 = 30;
+
 /// Runs `load` and records meanwhile what the front end logs; in the end the program is told to finish, so that the
 /// line of every request is there. A thread of its own reads: the load must not wait for it.
 pub(super) async fn recorded<T>(
@@ -48,23 +54,34 @@ pub(super) async fn recorded<T>(
     loaded
 }
 
-/// Reads until all is over; then ends the program, and reads what it had left to say.
+/// Reads until all is over and nothing has been written for a while, since an answer can be faster than its line. Then
+/// ends the program, and reads what it had left to say.
 fn follow(front_end: &FrontEnd, clock: RunClock, recorder: &RecordingWriter, over: &AtomicBool) {
-    loop {
-        let last = over.load(SeqCst);
-        if last {
-            front_end.quit();
-        }
-        for (log, line) in front_end.read_logs() {
-            recorder.balancer(BalancerRecord::Line {
-                log: u32::try_from(log).unwrap_or(u32::MAX),
-                at: clock.now(),
-                line: redact::line(&line).into_owned(),
-            });
-        }
-        if last {
-            return;
-        }
+    let mut quiet = 0;
+    while quiet < QUIET {
         thread::sleep(EVERY);
+        let is_over = over.load(SeqCst);
+        let written = read(front_end, clock, recorder);
+        quiet = if is_over && written == 0 {
+            quiet + 1
+        } else {
+            0
+        };
     }
+    front_end.quit();
+    read(front_end, clock, recorder);
+}
+
+/// Records the lines that have come; says how many.
+fn read(front_end: &FrontEnd, clock: RunClock, recorder: &RecordingWriter) -> usize {
+    let lines = front_end.read_logs();
+    let written = lines.len();
+    for (log, line) in lines {
+        recorder.balancer(BalancerRecord::Line {
+            log: u32::try_from(log).unwrap_or(u32::MAX),
+            at: clock.now(),
+            line: redact::line(&line).into_owned(),
+        });
+    }
+    written
 }
