@@ -57,8 +57,8 @@ pub(super) async fn recorded<T>(
 /// Reads until all is over and nothing has been written for a while, since an answer can be faster than its line. Then
 /// ends the program, and reads what it had left to say.
 fn follow(front_end: &FrontEnd, clock: RunClock, recorder: &RecordingWriter, over: &AtomicBool) {
-    let mut quiet = 0;
-    while quiet < QUIET {
+    let (mut quiet, mut rounds) = (0, 0);
+    while quiet < QUIET && rounds < MOST_ROUNDS {
         thread::sleep(EVERY);
         let is_over = over.load(SeqCst);
         let written = read(front_end, clock, recorder);
@@ -67,6 +67,7 @@ fn follow(front_end: &FrontEnd, clock: RunClock, recorder: &RecordingWriter, ove
         } else {
             0
         };
+        rounds += u32::from(is_over);
     }
     front_end.quit();
     read(front_end, clock, recorder);

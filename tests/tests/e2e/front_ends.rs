@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rollscope_records::BalancerRecord;
-use rollscope_tests::{Finished, Workdir};
+use rollscope_reports::REPORT_SCHEMA;
+use rollscope_tests::{Finished, Workdir, violations};
 use serde_json::Value;
 
 use super::PROGRAM;
@@ -77,6 +78,8 @@ fn checked(scenario: &str, exit: i32, said: fn(&str) -> Said) -> (Workdir, Finis
     let run = workdir.finished(command.env("TMPDIR", &temporary).output().unwrap());
     run.expect_exit(exit);
     let report = run.report();
+    let schema = serde_json::from_str(REPORT_SCHEMA).unwrap();
+    assert_eq!(violations(&schema, &report), Vec::<String>::new());
     let balancer = report["balancers"][0].clone();
     let lines: Vec<Said> = access_log(&run).iter().map(|l| said(l)).collect();
     let requests = lines.len() as u64;

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rollscope_tests::{Finished, Workdir, wait_until};
+use rollscope_reports::REPORT_SCHEMA;
+use rollscope_tests::{Finished, Workdir, violations, wait_until};
 
 use super::PROGRAM;
 
@@ -54,7 +55,12 @@ pub(crate) fn workdir() -> Workdir {
 /// Runs `rollscope signal` to its end, with the output in `out/`.
 pub(crate) fn signal(workdir: &Workdir, flags: &[&str], command: &[&str]) -> Finished {
     let mut started = start(workdir, flags, command);
-    workdir.finished(started.output().unwrap())
+    let run = workdir.finished(started.output().unwrap());
+    if run.out.join("report.json").exists() {
+        let schema = serde_json::from_str(REPORT_SCHEMA).unwrap();
+        assert_eq!(violations(&schema, &run.report()), Vec::<String>::new());
+    }
+    run
 }
 
 /// `rollscope signal`, not started yet.
