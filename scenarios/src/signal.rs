@@ -270,7 +270,7 @@ fn only_slow(load: &mut Load) {
     }
 }
 
-/// No slot is due from shortly before the signal until shortly after it.
+/// No slot is due from shortly before the signal until shortly after it, and none of the slow requests at all.
 fn rest(scenario: &mut Scenario, pre_stop: Duration) {
     let Rate::Constant(rate) = scenario.load.rate else {
         return;
@@ -279,6 +279,9 @@ fn rest(scenario: &mut Scenario, pre_stop: Duration) {
         StageKind::Warmup(length) => Some(length),
         _ => None,
     });
+    // A slow request that is under way would go on through the rest.
+    let load = &mut scenario.load;
+    load.requests.retain(|r| !r.name.starts_with(SLOW));
     // The first step lasts whole slots, so that the next one is due at its end and the one after it when half of the
     // slow step's slot has come.
     let [before, after] = REST;
