@@ -139,12 +139,13 @@ fn every_field_that_the_schema_names_occurs() {
     }
     let mut known = BTreeSet::new();
     named(&schema(), &schema(), "$", &mut known);
-    // Nothing of these happened on that cluster; the tests of `signal` and of front ends hold theirs against the schema.
+    // Runs of another kind have these; the tests of front ends and of `signal` hold them against the schema.
+    let elsewhere = ["$.balancers.", "$.signal."];
+    known.retain(|path| !elsewhere.iter().any(|e| path.starts_with(e)));
+    // Nothing of these happened on that cluster.
     let rare = [
         "$.gaps.",
         "$.streams.",
-        "$.balancers.",
-        "$.signal.",
         "$.pods.log_marks.",
         "$.pods.earlier_exits.",
         "$.findings.",
@@ -156,7 +157,7 @@ fn every_field_that_the_schema_names_occurs() {
         .filter(|path| !rare.iter().any(|r| path.starts_with(r)))
         .collect();
     assert!(unexpected.is_empty(), "{unexpected:?}");
-    assert!(missing.len() < known.len() / 3, "{missing:?}");
+    assert!(missing.len() < known.len() / 5, "{missing:?}");
 }
 
 #[test]
