@@ -149,6 +149,15 @@ impl<'a> Context<'a> {
         budget::pre_stop_for(self.lag().nanos)
     }
 
+    /// What a rule finds in each container that is not a proxy.
+    pub(crate) fn of_each_app(
+        &self,
+        rule: impl Fn(&Container<'a>, &Self) -> Option<Finding>,
+    ) -> Vec<Finding> {
+        let apps = self.workload.apps();
+        apps.filter_map(|c| rule(c, self)).collect()
+    }
+
     /// A finding of this workload.
     pub(crate) fn finding(
         &self,

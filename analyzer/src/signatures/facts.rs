@@ -1,9 +1,10 @@
 //! Questions of the evidence that more than one signature asks.
 
-use rollscope_records::RunOffset;
+use rollscope_records::{Interval, RunOffset};
 
 use super::weighing::Check;
 use super::{Case, Group};
+use crate::analysis::Evidence;
 use crate::context::Context;
 use crate::drain::{CONNECTION_CLOSE, Drain, EndedAt, LOG, READINESS};
 use crate::timeline::{LogLine, PodIx, Voice};
@@ -260,18 +261,24 @@ pub(super) fn refused_from_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>
         return Check::No(format!("no end of {} was seen", cx.pod(pod).name));
     };
     let closed = logged_close(pod, cx).is_some() || cx.drain(pod).is_some_and(|d| d.closed_alive);
+    let otherwise =
+        "it had closed its listener before it ended, or the failures began before its end";
     Check::when(
-        !closed && case.first(cx) >= end.at.lo.plus_nanos(-SECOND / 10),
-        || {
-            cx.fact(
-                "refused_after_end",
-                pod,
-                Some(end.at),
-                "the failures began with its end",
-            )
-        },
-        "it had closed its listener before it ended, or the failures began before its end",
+        !closed && began_with(end.at, case, cx),
+        || refused_after(end.at, pod, cx),
+        otherwise,
     )
+}
+
+/// The failures began with an end, or after it.
+pub(super) fn began_with(end: Interval, case: &Case<'_>, cx: &Context<'_>) -> bool {
+    case.first(cx) >= end.lo.plus_nanos(-SECOND / 10)
+}
+
+/// That they began with the end of `pod`.
+pub(super) fn refused_after(end: Interval, pod: PodIx, cx: &Context<'_>) -> Evidence {
+    let text = "the failures began with its end";
+    cx.fact("refused_after_end", pod, Some(end), text)
 }
 
 /// Pods of the same template answered to their end: connections were made while one of them was leaving and still

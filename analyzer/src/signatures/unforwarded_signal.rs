@@ -184,17 +184,9 @@ fn at_or_after_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     if case.kind == Kind::Cut {
         return facts::cut_by_end(case, pod, cx);
     }
-    let first = case.first(cx);
     Check::when(
-        first >= end.at.lo.plus_nanos(-SECOND / 10),
-        || {
-            cx.fact(
-                "refused_after_end",
-                pod,
-                Some(end.at),
-                "the failures began with its end",
-            )
-        },
+        facts::began_with(end.at, case, cx),
+        || facts::refused_after(end.at, pod, cx),
         "the failures began while it lived",
     )
 }

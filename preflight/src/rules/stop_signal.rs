@@ -11,10 +11,7 @@ use crate::problem::shown;
 use crate::shell::basename;
 
 pub(super) fn check(cx: &Context<'_>) -> Vec<Finding> {
-    cx.workload
-        .apps()
-        .filter_map(|c| of_container(c, cx))
-        .collect()
+    cx.of_each_app(of_container)
 }
 
 fn of_container<'a>(container: &Container<'a>, cx: &Context<'a>) -> Option<Finding> {
