@@ -271,6 +271,19 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Waits until `holds`, for at most until `deadline`; whether it did.
+    pub(crate) async fn wait_until(
+        &mut self,
+        deadline: Instant,
+        holds: impl Fn(&ClusterState) -> bool,
+    ) -> Result<bool, Stop> {
+        let held = self.wait_for(deadline, |state| match holds(state) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        Ok(held.await?.is_some())
+    }
+
     /// Waits for `work`, unless the walk is cancelled.
     pub(crate) async fn uncancelled<T>(
         &mut self,

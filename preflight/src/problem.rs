@@ -66,18 +66,5 @@ impl std::error::Error for BadInput {}
 
 /// `text` for a message: without secrets and control characters, and not too long.
 pub(crate) fn shown(text: &str) -> String {
-    let clean = rollscope_records::redact::line(text);
-    let mut shown = String::new();
-    for (i, c) in clean.chars().enumerate() {
-        if i == 120 {
-            shown.push_str("...");
-            break;
-        }
-        if c.is_control() {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
+    rollscope_records::redact::shown(text, 120)
 }

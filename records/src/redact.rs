@@ -43,6 +43,24 @@ static PATTERNS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     .collect()
 });
 
+/// `text` for a message: without secrets and control characters, and at most `longest` characters of it.
+pub fn shown(text: &str, longest: usize) -> String {
+    let clean = line(text);
+    let mut shown = String::new();
+    for (i, c) in clean.chars().enumerate() {
+        if i == longest {
+            shown.push_str("...");
+            break;
+        }
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// A line of text without the secrets that can be recognised in it.
 pub fn line(text: &str) -> Cow<'_, str> {
     let mut clean = Cow::Borrowed(text);

@@ -93,16 +93,7 @@ impl Manifest {
     /// # Errors
     /// Everything that is wrong in it.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
-        let mut documents = documents::read(text)?;
-        let mut problems = std::mem::take(&mut documents.problems);
-        match check::check(documents, text) {
-            Ok(manifest) if problems.is_empty() => Ok(manifest),
-            Ok(_) => Err(problems),
-            Err(more) => {
-                problems.extend(more);
-                Err(problems)
-            }
-        }
+        check::checked(documents::read(text)?, text)
     }
 
     /// The Deployment's name.

@@ -140,11 +140,9 @@ async fn current_generation(walk: &mut Walk<'_>, cluster: &Cluster) -> Result<i6
 
 async fn catch_up(walk: &mut Walk<'_>, generation: i64) -> Result<(), Stop> {
     let deadline = Instant::now() + CATCH_UP;
-    let seen = walk.wait_for(deadline, |state| {
-        match state.deployment.as_ref().map(|d| d.generation) {
-            Some(seen) if seen >= generation => std::ops::ControlFlow::Break(()),
-            _ => std::ops::ControlFlow::Continue(()),
-        }
+    let seen = walk.wait_until(deadline, |state| {
+        let seen = state.deployment.as_ref().map(|d| d.generation);
+        seen.is_some_and(|seen| seen >= generation)
     });
     seen.await.map(|_| ())
 }

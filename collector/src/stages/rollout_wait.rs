@@ -78,14 +78,8 @@ async fn until_old_pods_gone(
     deadline: Instant,
     within: Duration,
 ) -> Result<(), Stop> {
-    let gone = walk.wait_for(deadline, |state| {
-        if state.old_pods(baseline).is_empty() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    });
-    if gone.await?.is_some() {
+    let gone = walk.wait_until(deadline, |state| state.old_pods(baseline).is_empty());
+    if gone.await? {
         return Ok(());
     }
     let (count, pods) = walk.with_state(|state| {

@@ -1,6 +1,5 @@
 //! `signal`: the workload's pods are deleted and not replaced, as when it is scaled to zero.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use humantime::format_duration;
@@ -37,11 +36,8 @@ async fn until_gone(
     deadline: Instant,
     within: Duration,
 ) -> Result<(), Stop> {
-    let gone = walk.wait_for(deadline, |state| match left(state, baseline).next() {
-        None => ControlFlow::Break(()),
-        Some(_) => ControlFlow::Continue(()),
-    });
-    if gone.await?.is_some() {
+    let gone = walk.wait_until(deadline, |state| left(state, baseline).next().is_none());
+    if gone.await? {
         return Ok(());
     }
     let pods = walk.with_state(|s| describe(left(s, baseline).collect(), s, &cluster.tail));

@@ -7,8 +7,20 @@ use super::{Manifest, Problem, defaults};
 use crate::Kind;
 use crate::controllers::{Bounds, label_selector_matches};
 
-/// Checks and completes; all problems at once.
-pub(super) fn check(documents: Documents, text: &str) -> Result<Manifest, Vec<Problem>> {
+/// Checks and completes; all problems at once, those of the reading first.
+pub(super) fn checked(mut documents: Documents, text: &str) -> Result<Manifest, Vec<Problem>> {
+    let mut problems = std::mem::take(&mut documents.problems);
+    match check(documents, text) {
+        Ok(manifest) if problems.is_empty() => Ok(manifest),
+        Ok(_) => Err(problems),
+        Err(more) => {
+            problems.extend(more);
+            Err(problems)
+        }
+    }
+}
+
+fn check(documents: Documents, text: &str) -> Result<Manifest, Vec<Problem>> {
     let mut check = Check {
         text,
         problems: Vec::new(),

@@ -60,7 +60,6 @@ impl Manifest {
     pub fn single(text: Option<&str>, single: &Single) -> Result<Self, Vec<Problem>> {
         let text = text.unwrap_or_default();
         let mut documents = documents::read(text)?;
-        let mut problems = std::mem::take(&mut documents.problems);
         if text.is_empty() {
             documents.deployments.push(bare(&single.name));
         }
@@ -72,14 +71,7 @@ impl Manifest {
             }
             single.apply(&mut deployment.object);
         }
-        match check::check(documents, text) {
-            Ok(manifest) if problems.is_empty() => Ok(manifest),
-            Ok(_) => Err(problems),
-            Err(more) => {
-                problems.extend(more);
-                Err(problems)
-            }
-        }
+        check::checked(documents, text)
     }
 
     /// The port that the serving container is told, by its environment or by its first declared port.

@@ -150,18 +150,5 @@ pub(crate) fn describe(node: &Node) -> Option<String> {
 
 /// `text` for a message: without secrets and control characters, and not too long.
 pub(crate) fn shown(text: &str) -> String {
-    let clean = redact::line(text);
-    let mut shown = String::new();
-    for (i, c) in clean.chars().enumerate() {
-        if i == 60 {
-            shown.push_str("...");
-            break;
-        }
-        if c.is_control() {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
+    redact::shown(text, 60)
 }
