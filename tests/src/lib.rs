@@ -4,9 +4,11 @@
 pub mod corpus;
 mod golden;
 mod ledger;
+pub mod matrix;
 pub mod noise;
 mod processes;
 mod program;
+mod redis;
 mod schema;
 pub mod transitions;
 
@@ -14,4 +16,5 @@ pub use golden::{Expected, ExpectedCause, GoldenCase, golden_cases, golden_recor
 pub use ledger::{Ledgers, PodLedger};
 pub use processes::{descendants, wait_until, wait_until_gone};
 pub use program::{Finished, Workdir};
+pub use redis::Redis;
 pub use schema::violations;

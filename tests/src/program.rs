@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::Ledgers;
 
 /// The folder of the shipped scenarios.
-fn shipped() -> PathBuf {
+pub(crate) fn shipped() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     tests.parent().unwrap().join("scenarios")
 }

@@ -12,7 +12,7 @@ mod label;
 mod manifest;
 mod mix;
 mod report;
-mod schedule;
+pub(crate) mod schedule;
 mod score;
 mod sidecar;
 mod streams;

@@ -3,6 +3,7 @@
 
 mod ending;
 mod server;
+mod tls;
 mod walking;
 
 /// The program under test.

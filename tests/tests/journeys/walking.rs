@@ -23,7 +23,8 @@ fn run_at(address: &str, max_failed: u64, journeys: &str) -> (Finished, Workdir)
     (workdir.run("scenario.yaml"), workdir)
 }
 
-fn steps(recording: &Recording) -> Vec<RequestRecord> {
+/// The requests of users.
+pub(crate) fn steps(recording: &Recording) -> Vec<RequestRecord> {
     let all = recording.requests.iter();
     let steps = all.filter(|r| r.lane == Lane::Journey);
     steps.map(|r| r.to_record()).collect()

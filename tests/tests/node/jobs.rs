@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rollscope_tests::Redis;
 use serde_json::Value;
-
-use super::redis::Redis;
 
 /// Accepted, done and repeated jobs, and those that were given back or taken, are the same in the report and in the
 /// queue. The queue may have gone on for a moment after the run.

@@ -5,7 +5,7 @@
 mod counts;
 mod environment;
 mod jobs;
-mod redis;
+mod matrix;
 mod rollouts;
 mod table;
 mod workers;

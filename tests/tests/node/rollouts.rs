@@ -1,18 +1,16 @@
 //! Each subject through a rollout in the sandbox.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::thread;
 
-use rollscope_tests::{Finished, Workdir};
+use rollscope_tests::{Finished, Redis, Workdir};
 use serde_json::Value;
 
 use super::PROGRAM;
 use super::counts;
 use super::jobs;
-use super::redis::Redis;
 use super::table::{Expected, expected};
 
 /// Rollouts that run at the same time: most of each is waiting.
@@ -20,7 +18,7 @@ const AT_ONCE: usize = 3;
 
 fn check(expected: &Expected) {
     let workdir = Workdir::new(PROGRAM);
-    let redis = with_redis(&workdir, &expected.subject);
+    let redis = Redis::of_subject(&workdir, &expected.subject);
     let run = workdir.run(&format!("scenarios/node/{}.yaml", expected.subject));
     run.expect_exit(expected.exit_code);
     let report = run.report();
@@ -31,26 +29,6 @@ fn check(expected: &Expected) {
     if let Some(redis) = redis {
         jobs::check(&report, &redis);
     }
-}
-
-/// Gives a subject that needs one a Redis of its own.
-fn with_redis(workdir: &Workdir, subject: &str) -> Option<Redis> {
-    const SHIPPED: &str = "redis://127.0.0.1:6379";
-    let files = [
-        format!("scenarios/node/{subject}.yaml"),
-        format!("scenarios/node/manifests/{subject}.yaml"),
-    ];
-    let texts = files
-        .each_ref()
-        .map(|f| fs::read_to_string(workdir.path().join(f)).unwrap());
-    if !texts.iter().any(|text| text.contains(SHIPPED)) {
-        return None;
-    }
-    let redis = Redis::start();
-    for (file, text) in files.iter().zip(&texts) {
-        workdir.write(file, &text.replace(SHIPPED, &redis.url()));
-    }
-    Some(redis)
 }
 
 fn check_causes(expected: &Expected, run: &Finished, report: &Value) {

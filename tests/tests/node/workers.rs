@@ -9,10 +9,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use rollscope_tests::wait_until;
+use rollscope_tests::{Redis, wait_until};
 use serde_json::Value;
 
-use super::redis::Redis;
 use super::table::repository;
 
 const KILLS: usize = 50;

@@ -1,21 +1,28 @@
 //! A real Redis of the test's own.
 
+use std::fs;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rollscope_tests::wait_until;
 use serde_json::Value;
 
+use crate::{Workdir, wait_until};
+
+/// The address in the shipped scenarios of job workers and in their manifests.
+const SHIPPED: &str = "redis://127.0.0.1:6379";
+
 /// A server on a free port of loopback, without a file; it ends with this value.
-pub(crate) struct Redis {
+#[derive(Debug)]
+pub struct Redis {
     server: Child,
     port: u16,
     _dir: tempfile::TempDir,
 }
 
 impl Redis {
-    pub(crate) fn start() -> Self {
+    /// Starts one and waits for its first answer.
+    pub fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
@@ -37,7 +44,27 @@ impl Redis {
         redis
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// One of its own for a Node.js subject that needs one: its scenario and manifest name it then.
+    pub fn of_subject(workdir: &Workdir, subject: &str) -> Option<Self> {
+        let files = [
+            format!("scenarios/node/{subject}.yaml"),
+            format!("scenarios/node/manifests/{subject}.yaml"),
+        ];
+        let texts = files
+            .each_ref()
+            .map(|f| fs::read_to_string(workdir.path().join(f)).unwrap());
+        if !texts.iter().any(|text| text.contains(SHIPPED)) {
+            return None;
+        }
+        let redis = Self::start();
+        for (file, text) in files.iter().zip(&texts) {
+            workdir.write(file, &text.replace(SHIPPED, &redis.url()));
+        }
+        Some(redis)
+    }
+
+    /// Its address, as clients take it.
+    pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
@@ -52,12 +79,12 @@ impl Redis {
     }
 
     /// What redis-cli prints for a command.
-    pub(crate) fn cli(&self, words: &[&str]) -> String {
+    pub fn cli(&self, words: &[&str]) -> String {
         self.try_cli(words).unwrap()
     }
 
     /// The fields of a hash, with numbers as values.
-    pub(crate) fn numbers(&self, key: &str) -> Vec<(String, u64)> {
+    pub fn numbers(&self, key: &str) -> Vec<(String, u64)> {
         let answer = self.cli(&["HGETALL", key]);
         let lines: Vec<_> = answer.lines().collect();
         let pairs = lines.chunks_exact(2);
@@ -67,7 +94,7 @@ impl Redis {
     }
 
     /// The jobs' events so far: `job`, `event`, `pod`, `t`.
-    pub(crate) fn events(&self) -> Vec<Value> {
+    pub fn events(&self) -> Vec<Value> {
         let answer = self.cli(&["LRANGE", "jobs:events", "0", "-1"]);
         let lines = answer.lines().filter(|l| !l.is_empty());
         lines.map(|l| serde_json::from_str(l).unwrap()).collect()
