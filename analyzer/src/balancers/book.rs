@@ -187,6 +187,11 @@ impl Met {
         }
     }
 
+    /// Whether the status is not the upstream's own.
+    pub(crate) fn is_not_upstreams(&self) -> bool {
+        self.emitter != Emitter::Upstream
+    }
+
     /// The address of the upstream that decided, without its port.
     pub(crate) fn ip(&self) -> Option<&str> {
         let (address, _) = self.tries.last()?;

@@ -9,6 +9,6 @@ mod join;
 mod near;
 mod report;
 
-pub(crate) use book::Balancers;
+pub(crate) use book::{Balancers, Met};
 pub(crate) use near::near_misses;
 pub(crate) use report::reports;

@@ -77,6 +77,28 @@ fn a_failure_is_laid_to_the_pod_whose_address_the_log_names() {
     assert_eq!(a.balancers[0].tries["refused"], 3);
 }
 
+/// The pod may have ended before: a 502 in its name is no sign of its life, as an answer of its own would be.
+#[test]
+fn a_status_that_the_balancer_made_does_not_prove_that_the_pod_lived() {
+    let end_of_old_a = |tried: &str| {
+        let mut scene = two_leave();
+        scene.status(6_500, 2, 502, None).local_port = Some(5_001);
+        line(&mut scene, 6_502, 5_001, tried);
+        let a = analysed(&scene);
+        let pod = a.pods.iter().find(|p| p.name == "old-a");
+        pod.and_then(|p| p.exit.as_ref())
+            .unwrap()
+            .at_ms
+            .0
+            .lo
+            .as_millis_f64()
+    };
+    let refused = end_of_old_a("502 [10.0.0.1:80] [502] [-] [-]");
+    assert!(refused < 6_400.0, "{refused}");
+    let answered = end_of_old_a("502 [10.0.0.1:80] [502] [0.000] [0.001]");
+    assert!((answered - 6_500.0).abs() < 1.0, "{answered}");
+}
+
 #[test]
 fn tries_that_failed_under_a_200_have_the_cause_that_failures_would_have() {
     let mut scene = two_leave();

@@ -112,3 +112,32 @@ fn a_probe_that_meets_the_death_of_its_pod_is_no_sign_of_a_drain() {
     scene.cut(13_950, 92, connection);
     one_burst(&scene, "unforwarded_signal", Some("swallowed"), &["old"]);
 }
+
+/// What it was asked after its death is the same fault's doing where the balancer asks nobody but the pod itself: the
+/// endpoints had told of the deletion long before.
+#[test]
+fn a_health_check_notices_the_death_of_a_pod_that_told_nobody_too_late() {
+    let failing = |front_end: &str| {
+        let mut scene = quiet();
+        swallowing(&mut scene);
+        for i in 0..5 {
+            scene.status(14_100 + i * 100, 2, 502, None);
+        }
+        scene.recording.run.target.front_end = Some(front_end.to_owned());
+        analysed(&scene).bursts[0].cause.clone()
+    };
+    assert_eq!(failing("health_checked"), "unforwarded_signal");
+    assert_eq!(failing("http"), "stale_route");
+}
+
+/// A balancer needs less than a tenth of a second for a refusal, and some requests are no older when they are cut.
+#[test]
+fn a_young_request_that_is_cut_with_an_old_one_is_no_refusal() {
+    let mut scene = quiet();
+    swallowing(&mut scene);
+    scene.status(13_800, 240, 502, None);
+    scene.status(13_990, 51, 502, None);
+    scene.recording.run.target.front_end = Some("http".to_owned());
+    let a = one_burst(&scene, "unforwarded_signal", Some("swallowed"), &["old"]);
+    assert_eq!(a.bursts[0].failed, 2);
+}

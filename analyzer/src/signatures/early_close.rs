@@ -576,7 +576,7 @@ fn advice(group: &Group<'_>, cx: &Context<'_>) -> Vec<Advice> {
         Some("idle_close") => all.push(advice::program(
             "on SIGTERM, answer with `Connection: close` for the propagation delay before idle connections are closed",
         )),
-        _ if cx.traffic.front_end.as_deref() == Some("health_checked") && ready_to_the_end(group, cx) => {
+        _ if cx.traffic.is_routed_by_health() && ready_to_the_end(group, cx) => {
             all.push(advice::program(
                 "flip readiness at SIGTERM: answer the readiness path with 503 at once and keep the listener open until the front end has noticed; it looks at nothing but its own health check, and these pods answered 200 until they closed",
             ));

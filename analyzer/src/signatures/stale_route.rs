@@ -33,6 +33,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .forbid(facts::killed_by_probe(case, p, cx))
                 .require(1.5, after_its_end(case, p, cx))
                 .require(2.5, not_early(p, cx))
+                .forbid(told_nobody(p, cx))
                 .oppose(3.0, early_close::template_closes(p, cx))
                 .oppose(1.5, another_was_down(case, p, cx))
                 .oppose_by(facts::quiet_since_its_end(case, p, cx))
@@ -112,6 +113,20 @@ fn not_early(pod: PodIx, cx: &Context<'_>) -> Check {
             )
         },
         &format!("{} ended {} after its signal", p.name, span(lived.max(0))),
+    )
+}
+
+/// What routes asks the pod itself, and the pod showed no sign that it was leaving: no route was stale.
+fn told_nobody(pod: PodIx, cx: &Context<'_>) -> Check {
+    let silent = matches!(facts::drain_sign(pod, cx), Check::No(_));
+    Check::when(
+        silent && cx.traffic.is_routed_by_health(),
+        || {
+            let text =
+                "its balancer looks only at its own health check, and it answered that to its end";
+            cx.fact("told_nobody", pod, None, text)
+        },
+        "",
     )
 }
 

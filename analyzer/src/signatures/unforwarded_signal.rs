@@ -29,6 +29,7 @@ const LIVED_ON: i64 = 600 * facts::MS;
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     let behind_balancer = facts::cut_behind_balancer(case, cx);
     let cut = matches!(case.kind, Kind::Cut | Kind::PodEnd) || behind_balancer;
+    let cut = cut || refused_by_health(case, cx);
     let swallowed = cut
         .then(|| facts::best(case, |p| Some(swallowed(case, p, cx))))
         .flatten();
@@ -44,13 +45,26 @@ fn swallowed(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .require(1.0, facts::after_deletion(case, pod, cx))
         .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.5, facts::killed_at_deadline(pod, cx))
-        .require(1.0, facts::cut_by_end(case, pod, cx))
+        .require(1.0, by_its_end(case, pod, cx))
         .forbid(facts::oom(case, pod, cx))
         .forbid(facts::drain_sign(pod, cx))
         .weigh(2.0, 0.0, stayed_ready(pod, cx))
         .weigh(1.5, 0.0, log_silent(pod, cx))
         .weigh(0.5, 0.0, served_to_the_end(pod, cx))
         .oppose(1.5, facts::siblings_drained(pod, cx))
+}
+
+/// A balancer that knows only its own health check goes on to a pod that was killed, until the check fails.
+fn refused_by_health(case: &Case<'_>, cx: &Context<'_>) -> bool {
+    case.kind == Kind::Refused && cx.traffic.is_routed_by_health()
+}
+
+/// It cut what was in flight, or refused what came after.
+fn by_its_end(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    if refused_by_health(case, cx) {
+        return at_or_after_end(case, pod, cx);
+    }
+    facts::cut_by_end(case, pod, cx)
 }
 
 fn half_forwarded(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {

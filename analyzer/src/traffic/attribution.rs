@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::kind::Kind;
 use super::listening::Listening;
 use super::pod_traffic::{Passing, PodTraffic};
-use super::suspects;
+use super::{quick, suspects};
 use crate::balancers::Balancers;
 use crate::ordered::Ordered;
 use crate::timeline::{LogBook, PodIx, Timeline};
@@ -111,7 +111,7 @@ impl<'a> Traffic<'a> {
         let mut certain = Certain::of(requests, &signs, by_connection.as_ref());
         drop(by_connection);
         certain.fill_from(balancers, requests, &signs);
-        let (pods, answers) = passage(requests, &certain, timeline, !pinned);
+        let (pods, answers) = passage(requests, &certain, timeline, balancers, !pinned);
         let mut traffic = Self {
             pods,
             certain,
@@ -134,33 +134,40 @@ impl<'a> Traffic<'a> {
         traffic
     }
 
+    /// What routes looks at its own health check alone, and at no endpoint.
+    pub(crate) fn is_routed_by_health(&self) -> bool {
+        self.front_end.as_deref() == Some("health_checked")
+    }
+
     /// Failures with the pods that are certain, in order of the moment at which they failed.
     fn find_failures(&self, timeline: &Timeline, balancers: &Balancers) -> Vec<Failure> {
         let failed = self.requests.indices(|fate| fate.outcome().is_failure());
-        let mut failures: Vec<Failure> = failed
+        let (mut failures, inferred): (Vec<Failure>, Vec<bool>) = failed
             .into_iter()
-            .filter_map(|i| {
-                let r = self.requests.row(i);
-                let logged = balancers.met(i).and_then(|met| met.kind(&r));
-                let kind = logged.unwrap_or_else(|| Kind::of(&r, self.pods_named));
-                let mut f = Failure::of(i, &r, kind)?;
-                (f.pod, f.how) = (self.certain.pod(i), self.certain.how(i));
-                if logged.is_none()
-                    && r.status.is_some()
-                    && !self.pinned
-                    && slowly_refused(&f, timeline)
-                {
-                    f = Failure {
-                        pod: f.pod,
-                        how: f.how,
-                        ..Failure::of(i, &r, Kind::Refused)?
-                    };
-                }
-                Some(f)
-            })
-            .collect();
+            .filter_map(|i| self.failure(i, timeline, balancers))
+            .unzip();
+        quick::cut_with_others(&mut failures, &inferred);
         failures.sort_by_key(|f| (f.at, self.request(f).seq, f.request));
         failures
+    }
+
+    /// One failure, and whether its kind is inferred from how long a balancer's status took.
+    fn failure(
+        &self,
+        i: usize,
+        timeline: &Timeline,
+        balancers: &Balancers,
+    ) -> Option<(Failure, bool)> {
+        let r = self.requests.row(i);
+        let logged = balancers.met(i).and_then(|met| met.kind(&r));
+        let kind = logged.unwrap_or_else(|| Kind::of(&r, self.pods_named));
+        let inferred = logged.is_none() && r.status.is_some() && !self.pinned;
+        let mut f = Failure::of(i, &r, kind)?;
+        if inferred && slowly_refused(&f, timeline) {
+            f = Failure::of(i, &r, Kind::Refused)?;
+        }
+        (f.pod, f.how) = (self.certain.pod(i), self.certain.how(i));
+        Some((f, inferred))
     }
 
     /// Finds the pods that the other failures can have been on.
@@ -339,6 +346,7 @@ fn passage(
     requests: &Requests,
     certain: &Certain,
     timeline: &Timeline,
+    balancers: &Balancers,
     routed_singly: bool,
 ) -> (BTreeMap<PodIx, PodTraffic>, Answers) {
     let fields = [
@@ -364,8 +372,10 @@ fn passage(
                     let at = began.unwrap_or(RunOffset(*due));
                     answers.take(at, answered, began.is_some());
                 }
-                if let Some(pod) = certain.pod(block * Requests::BLOCK + i) {
-                    let times = began.zip(over).filter(|_| answered);
+                let index = block * Requests::BLOCK + i;
+                if let Some(pod) = certain.pod(index) {
+                    let of_pod = answered && !certain.is_made_for_it(index, fate, balancers);
+                    let times = began.zip(over).filter(|_| of_pod);
                     pods[pod.0].take(times, fate, routed);
                 }
             }

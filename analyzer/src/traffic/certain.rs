@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rollscope_records::{ABSENT, Field, Requests, RunOffset};
+use rollscope_records::{ABSENT, Fate, Field, Requests, RunOffset};
 
 use super::attribution::How;
-use crate::balancers::Balancers;
+use crate::balancers::{Balancers, Met};
 use crate::timeline::{PodIx, Timeline};
 
 const NONE: u32 = u32::MAX;
@@ -156,6 +156,14 @@ impl Certain {
     pub(crate) fn pod(&self, index: usize) -> Option<PodIx> {
         let code = self.pods.get(index).copied().filter(|code| *code != NONE);
         code.map(|code| PodIx((code & POD) as usize))
+    }
+
+    /// Whether the failed request's status was made for its pod, by a balancer whose log names the pod: it did not
+    /// answer then.
+    pub(super) fn is_made_for_it(&self, index: usize, fate: Fate, balancers: &Balancers) -> bool {
+        fate.outcome().is_failure()
+            && self.how(index) == How::BalancerLog
+            && balancers.met(index).is_some_and(Met::is_not_upstreams)
     }
 
     /// How it is known.

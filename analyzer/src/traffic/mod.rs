@@ -8,6 +8,7 @@ mod kind;
 mod listening;
 mod moments;
 mod pod_traffic;
+mod quick;
 mod routes;
 mod sharpen;
 mod suspects;
