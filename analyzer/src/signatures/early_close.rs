@@ -62,6 +62,7 @@ fn refused(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .oppose_by(quiet_since_its_signal(case, pod, cx))
         .oppose_by(open_to_the_end(case, pod, cx))
         .oppose(1.5, goes_on_accepting(case, pod, cx))
+        .oppose(1.0, said_closed_later(case, pod, cx))
         .oppose(3.0, nowhere_else(case, cx))
         .oppose(2.0, a_new_pod_as_at_first(case, cx))
         .oppose(5.0, facts::proxy_ended_first(case, pod, cx))
@@ -244,6 +245,21 @@ fn said_closed(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         },
         "",
     )
+}
+
+/// Its log says that it closed its listener only after the failures. Some say so when the last connection is gone, which
+/// is why this is not much.
+fn said_closed_later(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let closed = facts::logged_close(pod, cx);
+    match closed.filter(|at| case.last(cx) < at.plus_nanos(-SECOND / 5)) {
+        Some(at) => Check::Yes(cx.fact(
+            "said_closed_later",
+            pod,
+            Some(rollscope_records::Interval::at(at)),
+            "its log says that it closed its listener only after the last failure",
+        )),
+        None => Check::Unseen,
+    }
 }
 
 /// It, or a pod of the same template, certainly refused soon after its signal while it lived: they close at it.
