@@ -29,8 +29,11 @@ pub(super) const FORCED_EXIT: Signature = Signature {
 /// An end is told of within this time, ns: 0.13-0.37 s, 0.65 s on a busy node.
 const TOLD_WITHIN: i64 = 800 * MS;
 
-/// A shutdown that ran for less than this was none, ns.
+/// A shutdown that ran for less than this was none, ns ...
 const RAN: i64 = SECOND / 2;
+
+/// ... unless its own log says that it was forced to end: then it is enough that it did not end with the signal, ns.
+const MOMENT: i64 = 100 * MS;
 
 fn weigh_app_deadline(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     if case.kind != Kind::Cut {
@@ -85,6 +88,7 @@ fn refused_after_forced_exit(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> H
         .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.0, facts::refused_from_its_end(case, pod, cx))
         .require(1.5, ended_in_its_shutdown(pod, cx))
+        .forbid(ended_with_its_signal(pod, cx))
         .require(0.5, code_is_forced(pod, cx))
         .weigh(3.5, 0.0, said_forced(pod, cx))
         .forbid(super::crash::said_why(pod, cx))
@@ -100,7 +104,7 @@ fn ended_in_its_shutdown(pod: PodIx, cx: &Context<'_>) -> Check {
     };
     let ran = facts::likely_after_signal(pod, end.point(), cx);
     Check::when(
-        drain.ended == EndedAt::Before && ran >= RAN,
+        drain.ended == EndedAt::Before && ran >= least(pod, cx),
         || {
             let text = format!(
                 "it ended {} after its signal, before SIGKILL was due",
@@ -109,6 +113,39 @@ fn ended_in_its_shutdown(pod: PodIx, cx: &Context<'_>) -> Check {
             cx.fact("ended_in_its_shutdown", pod, Some(end.at), text)
         },
         &format!("{} ended at its signal or at its deadline", p.name),
+    )
+}
+
+/// For how long a shutdown runs at least before its own timer can have ended it, ns.
+fn least(pod: PodIx, cx: &Context<'_>) -> i64 {
+    match said_forced(pod, cx) {
+        Check::Yes(_) => MOMENT,
+        _ => RAN,
+    }
+}
+
+/// It ended with its signal, as far as the two are known: it had not reacted to it, or had only just said so. No timer
+/// of its own can have run by then.
+fn ended_with_its_signal(pod: PodIx, cx: &Context<'_>) -> Check {
+    let (Some(drain), Some(end)) = (cx.drain(pod), cx.pod(pod).end.as_ref()) else {
+        return Check::Unseen;
+    };
+    let began = facts::said_after_deletion(pod, cx)
+        .find(|l| matches!(l.voice, Voice::Shutdown | Voice::Mark(_)));
+    let at_once = match began {
+        Some(line) => end.point().nanos_since(line.at) < MOMENT,
+        None => {
+            let reacted = matches!(facts::reacted(pod, cx), Check::Yes(_));
+            !reacted && end.at.lo.nanos_since(drain.signal.hi) < least(pod, cx)
+        }
+    };
+    Check::when(
+        at_once && !drain.unsignalled,
+        || {
+            let text = "it ended with its signal, as far as both are known: no timer of its own had run";
+            cx.fact("ended_with_its_signal", pod, Some(end.at), text)
+        },
+        "",
     )
 }
 
@@ -124,7 +161,9 @@ fn common(name: &'static str, case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> 
         .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.0, ended_the_requests(case, pod, cx))
         .require(1.5, between_signal_and_deadline(case, pod, cx))
+        .forbid(ended_with_its_signal(pod, cx))
         .forbid(facts::oom(case, pod, cx))
+        .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
         .oppose(3.0, facts::proxy_ended_first(case, pod, cx))
         .weigh(1.0, 0.5, facts::drain_sign(pod, cx))
 }
@@ -177,7 +216,7 @@ fn between_signal_and_deadline(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) ->
         return Check::No(format!("{} was not being deleted", p.name));
     };
     let ran = facts::likely_after_signal(pod, case.first(cx), cx);
-    if ran < RAN {
+    if ran < least(pod, cx) {
         return Check::No(format!("the cuts came at the signal of {}", p.name));
     }
     let killed = drain.ended != EndedAt::Before && p.end.as_ref().is_none_or(|e| e.code == 137);

@@ -1,9 +1,11 @@
 'use strict';
-// `/leak` keeps memory, piece by piece, until the container's memory limit ends the process; a rollout has no part in it.
+// `/leak` keeps memory, piece by piece, until the container's memory limit ends the process; so does LEAK_AFTER_MS after
+// its start. A rollout has no part in it.
 
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Service } = require('./base/service');
 const { shutDownGracefully } = require('./base/graceful');
+const { millis } = require('./base/settings');
 
 const PIECE = 8 << 20;
 /** Where there is no limit after all. */
@@ -24,5 +26,7 @@ app.more = (request, url) => {
   leak();
   return true;
 };
+const after = millis('LEAK_AFTER_MS');
+if (after !== undefined) setTimeout(leak, after).unref();
 shutDownGracefully(app);
 app.listen();
