@@ -2,6 +2,7 @@
 //! safety timer.
 
 use super::facts::{self, MS, SECOND};
+use super::unforwarded_signal::{self, WRAPPER_TAKES};
 use super::weighing::{Check, Hypothesis};
 use super::{Case, Group, Signature};
 use crate::advice;
@@ -124,8 +125,8 @@ fn least(pod: PodIx, cx: &Context<'_>) -> i64 {
     }
 }
 
-/// It ended with its signal, as far as the two are known: it had not reacted to it, or had only just said so. No timer
-/// of its own can have run by then.
+/// It ended with its signal, as far as the two are known: it had not reacted to it (a wrapper takes a while to end and
+/// says nothing), or had only just said so. No timer of its own can have run by then.
 fn ended_with_its_signal(pod: PodIx, cx: &Context<'_>) -> Check {
     let (Some(drain), Some(end)) = (cx.drain(pod), cx.pod(pod).end.as_ref()) else {
         return Check::Unseen;
@@ -136,13 +137,21 @@ fn ended_with_its_signal(pod: PodIx, cx: &Context<'_>) -> Check {
         Some(line) => end.point().nanos_since(line.at) < MOMENT,
         None => {
             let reacted = matches!(facts::reacted(pod, cx), Check::Yes(_));
-            !reacted && end.at.lo.nanos_since(drain.signal.hi) < least(pod, cx)
+            let spoke = unforwarded_signal::wrapper_spoke(pod, cx);
+            let wrapped = cx.pod(pod).wrapped || matches!(spoke, Check::Yes(_));
+            let within = if wrapped {
+                WRAPPER_TAKES
+            } else {
+                least(pod, cx)
+            };
+            !reacted && end.at.lo.nanos_since(drain.signal.hi) < within
         }
     };
     Check::when(
         at_once && !drain.unsignalled,
         || {
-            let text = "it ended with its signal, as far as both are known: no timer of its own had run";
+            let text =
+                "it ended with its signal, as far as both are known: no timer of its own had run";
             cx.fact("ended_with_its_signal", pod, Some(end.at), text)
         },
         "",
@@ -163,7 +172,7 @@ fn common(name: &'static str, case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> 
         .require(1.5, between_signal_and_deadline(case, pod, cx))
         .forbid(ended_with_its_signal(pod, cx))
         .forbid(facts::oom(case, pod, cx))
-        .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
+        .oppose(2.5, unforwarded_signal::wrapper_spoke(pod, cx))
         .oppose(3.0, facts::proxy_ended_first(case, pod, cx))
         .weigh(1.0, 0.5, facts::drain_sign(pod, cx))
 }

@@ -21,7 +21,7 @@ pub(super) const SIGNATURE: Signature = Signature {
 };
 
 /// A wrapper that ends at the signal may need this long to do so, ns.
-const WRAPPER_TAKES: i64 = 3 * SECOND / 2;
+pub(super) const WRAPPER_TAKES: i64 = 3 * SECOND / 2;
 
 /// ... and hardly ever this long, ns.
 const LIVED_ON: i64 = 600 * facts::MS;
