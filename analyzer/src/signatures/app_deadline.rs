@@ -144,7 +144,10 @@ fn ended_with_its_signal(pod: PodIx, cx: &Context<'_>) -> Check {
             } else {
                 least(pod, cx)
             };
-            !reacted && end.at.lo.nanos_since(drain.signal.hi) < within
+            // A hook of unknown length leaves open when the signal came.
+            let hook = cx.pod(pod).pre_stop.as_ref();
+            let known = hook.is_none_or(|h| h.sleep_seconds.is_some());
+            known && !reacted && end.at.lo.nanos_since(drain.signal.hi) < within
         }
     };
     Check::when(

@@ -63,6 +63,7 @@ fn refused(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .oppose_by(open_to_the_end(case, pod, cx))
         .oppose(1.5, goes_on_accepting(case, pod, cx))
         .oppose(1.0, said_closed_later(case, pod, cx))
+        .oppose(2.0, forced_out(case, pod, cx))
         .oppose(3.0, nowhere_else(case, cx))
         .oppose(2.0, a_new_pod_as_at_first(case, cx))
         .oppose(5.0, facts::proxy_ended_first(case, pod, cx))
@@ -259,6 +260,14 @@ fn said_closed_later(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
             "its log says that it closed its listener only after the last failure",
         )),
         None => Check::Unseen,
+    }
+}
+
+/// The failures came with its end, and its log says that it was forced to it.
+fn forced_out(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    match cx.pod(pod).end_at() {
+        Some(end) if facts::began_with(end, case, cx) => super::app_deadline::said_forced(pod, cx),
+        _ => Check::Unseen,
     }
 }
 
