@@ -11,7 +11,7 @@ COPY . .
 RUN cargo build --release --locked
 
 FROM debian:trixie-slim
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates haproxy nginx-light && rm -rf /var/lib/apt/lists/*
 COPY --from=build /src/target/release/rollscope /usr/local/bin/rollscope
 WORKDIR /work
 ENTRYPOINT ["rollscope"]
