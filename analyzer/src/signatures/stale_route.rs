@@ -21,6 +21,12 @@ pub(super) const SIGNATURE: Signature = Signature {
     advice,
 };
 
+/// A pod that is routed to is hardly ever without a new connection for this long, ns.
+const QUIET: i64 = SECOND / 4;
+
+/// What a route that was gone counts at most, nats.
+const MOST: f64 = 4.0;
+
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     if !matches!(case.kind, Kind::Refused | Kind::Vanished) {
         return Vec::new();
@@ -38,6 +44,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .oppose(1.5, another_was_down(case, p, cx))
                 .oppose_by(facts::quiet_since_its_end(case, p, cx))
                 .oppose(2.0, super::no_endpoints::empty_of_late(case, cx))
+                .oppose_by(had_left_rotation(p, cx))
                 .weigh(1.0, 0.0, long_after(case, p, cx)),
         )
     })
@@ -147,6 +154,34 @@ fn another_was_down(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         )),
         None => Check::No(String::new()),
     }
+}
+
+/// Long before its end, while it lived and listened, the last new connection came to it: its route was gone. With how
+/// much that counts, in nats: as many connections as it would have had since.
+fn had_left_rotation(pod: PodIx, cx: &Context<'_>) -> (f64, Check) {
+    let no = (0.0, Check::No(String::new()));
+    let p = cx.pod(pod);
+    let (Some(seen), Some(end), Some(drain)) = (p.deletion_seen(), p.end_at(), cx.drain(pod))
+    else {
+        return no;
+    };
+    if !cx.traffic.pods_named || drain.closed_alive || facts::logged_close(pod, cx).is_some() {
+        return no;
+    }
+    let answered = cx.traffic.pod(pod).map(|t| t.answered_new.as_slice());
+    let before_its_end = answered.unwrap_or_default().iter().rfind(|t| **t <= end.lo);
+    let from = before_its_end.map_or(seen, |t| seen.max(*t));
+    if end.lo.nanos_since(from) < QUIET {
+        return no;
+    }
+    let others = cx.timeline.fewest_ready(from, end.lo).unwrap_or(1).max(1);
+    let missed = cx.traffic.made(from, end.lo) as f64 / (others + 1) as f64;
+    let text = format!(
+        "no new connection came to it in its last {}: it was not routed to any more",
+        span(end.lo.nanos_since(from))
+    );
+    let fact = cx.fact("had_left_rotation", pod, Some(end), text);
+    (missed.min(MOST), Check::Yes(fact))
 }
 
 fn long_after(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {

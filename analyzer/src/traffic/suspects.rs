@@ -116,7 +116,9 @@ fn refusing(
         let kill = pod.killed_by_probe(t);
         let left = kill.and_then(|kill| pod.left_ready(kill));
         let routed = left.is_none_or(|l| t <= l.plus_nanos(listening.routed_for(ROUTED_STILL)));
-        kill.is_some() && pod.deletion.is_none() && routed && open_after(traffic, *ix, t).is_none()
+        // What is deleted meanwhile is among those that leave.
+        let stays = pod.deletion_seen().is_none_or(|d| t < d);
+        kill.is_some() && stays && routed && open_after(traffic, *ix, t).is_none()
     };
     let stopping: Vec<PodIx> = timeline.indices().filter(stopping).collect();
     // Where nothing that other pods show explains it, a route may last longer than theirs; a balancer that answers 502
