@@ -360,8 +360,9 @@ impl PodScript {
 
     fn play_restarts(&self, scene: &mut Scene, state: &mut State) {
         if let Some(at) = self.kubelet_kill {
-            self.event(scene, at, "Unhealthy");
-            self.event(scene, at + 1, "Killing");
+            self.event(scene, at, "Unhealthy", "Liveness probe failed");
+            let will = "Container web failed liveness probe, will be restarted";
+            self.event(scene, at + 1, "Killing", will);
         }
         for (at, again, code, reason) in &self.restarts {
             state.end(*at, *code, reason);
@@ -380,7 +381,7 @@ impl PodScript {
         if let Some(at) = self.deleted {
             state.deletion = Some((second(at + self.grace * 1_000), self.grace));
             self.see(scene, at + 10, WatchType::Modified, state);
-            self.event(scene, at + 20, "Killing");
+            self.event(scene, at + 20, "Killing", "Stopping container web");
         }
         if let Some(at) = self.not_ready {
             state.ready = false;
@@ -414,9 +415,9 @@ impl PodScript {
         scene.watch(at, ObjectKind::ReplicaSet, WatchType::Added, object);
     }
 
-    fn event(&self, scene: &mut Scene, at: i64, reason: &str) {
-        let object = json!({"kind": "Event", "reason": reason, "metadata": {"name": format!("{}.{at}", self.name)},
-            "involvedObject": {"kind": "Pod", "name": self.name}});
+    fn event(&self, scene: &mut Scene, at: i64, reason: &str, message: &str) {
+        let object = json!({"kind": "Event", "reason": reason, "message": message,
+            "metadata": {"name": format!("{}.{at}", self.name)}, "involvedObject": {"kind": "Pod", "name": self.name}});
         scene.watch(at, ObjectKind::Event, WatchType::Added, object);
     }
 

@@ -50,6 +50,20 @@ fn a_container_that_the_kubelet_kills_without_a_deletion_is_liveness_kill() {
 }
 
 #[test]
+fn a_container_that_closes_when_it_is_killed_for_its_probe_is_not_excused_by_a_later_deletion() {
+    let mut scene = quiet();
+    let pod = scene.pod("old", "h1").grace(8).kubelet_kill(3_000);
+    pod.deleted(6_000)
+        .exit(9_500, 0, "Completed")
+        .add(&mut scene);
+    scene.ok_new(2_900, 3, "old");
+    for i in 0..8 {
+        scene.refused(3_200 + i * 100);
+    }
+    one_burst(&scene, "liveness_kill", None, &["old"]);
+}
+
+#[test]
 fn a_crash_that_harms_nobody_is_a_finding() {
     let mut scene = quiet();
     scene

@@ -66,6 +66,27 @@ fn refusals_by_a_pod_that_had_stayed_long_enough_are_a_stale_route() {
 }
 
 #[test]
+fn a_pod_that_nothing_came_to_any_more_is_no_stale_route_beside_a_new_one_that_only_starts() {
+    let last_new_connection = |at: i64| {
+        let mut scene = quiet();
+        for i in 0..8 {
+            scene.ok_new(7_000 + i * 850, 3, "stays");
+        }
+        let pod = scene.pod("old", "h1").deleted(6_000).not_ready(7_500);
+        pod.exit(14_000, 0, "Completed").add(&mut scene);
+        scene.ok_new(at, 3, "old");
+        let pod = scene.pod("fresh", "h2").started(13_800).ready(14_400);
+        pod.no_probe().add(&mut scene);
+        scene.refused(14_900);
+        scene.refused(15_300);
+        scene.ok_new(15_400, 3, "fresh");
+        analysed(&scene).bursts[0].cause.clone()
+    };
+    assert_eq!(last_new_connection(6_100), "ready_too_early");
+    assert_ne!(last_new_connection(13_900), "ready_too_early");
+}
+
+#[test]
 fn errors_of_a_draining_application_itself_are_dependency_closed_first() {
     let mut scene = quiet();
     new_pod(&mut scene);
