@@ -81,6 +81,7 @@ fn in_flight_cut(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .forbid(facts::oom(case, pod, cx))
         .weigh(1.0, 1.0, deliberate_code(pod, cx))
         .oppose(2.5, waited_for_requests(case, pod, cx))
+        .oppose(2.0, lived_on_closed(case, pod, cx))
         .weigh(1.5, 0.5, facts::app_said(pod, cx))
         .oppose(2.5, super::unforwarded_signal::wrapper_spoke(pod, cx))
         .oppose(2.0, super::unforwarded_signal::wrapper_ended(pod, cx))
@@ -111,6 +112,24 @@ fn waited_for_requests(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
                 None,
                 format!("the first request was cut {} after its signal", span(after)),
             )
+        },
+        "",
+    )
+}
+
+/// It had refused for a while when it cut what it had: something had waited for that.
+fn lived_on_closed(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let drain = cx.drain(pod).filter(|d| d.closed_alive);
+    let closed = drain.and_then(|d| d.listener_closed);
+    let lived = closed.map_or(0, |at| case.first(cx).nanos_since(at));
+    Check::when(
+        lived >= SECOND / 4,
+        || {
+            let text = format!(
+                "it had closed its listener {} before the first request was cut",
+                span(lived)
+            );
+            cx.fact("lived_on_closed", pod, None, text)
         },
         "",
     )
