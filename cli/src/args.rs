@@ -44,6 +44,8 @@ pub(crate) enum Command {
     /// Check manifests, or a workload of a cluster, before any load: what will go wrong in a rollout, why, and the fix
     /// as a patch. Exits with 1 when there is a finding at or over --fail-on, with 2 when the input cannot be read.
     Preflight(PreflightArgs),
+    /// Write a commented scenario for a manifest, or for a workload of a cluster: it runs as it is.
+    Init(InitArgs),
     /// Check scenario files, or print their schema for an editor.
     #[command(subcommand)]
     Scenario(ScenarioCommand),
@@ -342,6 +344,25 @@ pub(crate) struct PreflightArgs {
     /// Print the JSON Schema of --json.
     #[arg(long, exclusive = true)]
     pub(crate) schema: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// A manifest for the sandbox, or a workload of a cluster such as deployment/checkout. Only reads are sent to it.
+    #[arg(value_name = "FILE|WORKLOAD")]
+    pub(crate) input: String,
+    /// The scenario to write; it must not exist. Default: stdout.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// The workload's namespace. Default: that of the context.
+    #[arg(long, short = 'n')]
+    pub(crate) namespace: Option<String>,
+    /// The kubeconfig's context. Default: the current one.
+    #[arg(long)]
+    pub(crate) context: Option<String>,
+    /// The kubeconfig. Default: as kubectl finds it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
 /// The least severity that makes the exit code 1.

@@ -6,6 +6,7 @@ mod compare;
 mod exit;
 mod import;
 mod index;
+mod init;
 mod preflight;
 mod report;
 mod run;
@@ -57,6 +58,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Compare(args) => compare::compare(&args).map(ExitCode::from),
         Command::Index(args) => index::index(&args).map(ExitCode::from),
         Command::Preflight(args) => preflight::preflight(&args).map(ExitCode::from),
+        Command::Init(args) => init::init(&args).map(ExitCode::from),
         Command::Scenario(command) => scenario::scenario(&command).map(ExitCode::from),
         Command::Journeys => Ok(rollscope_loadgen::journeys_main()),
         Command::Subject => Ok(rollscope_scenarios::subjects::run(|name| {

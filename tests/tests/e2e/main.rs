@@ -5,6 +5,7 @@ mod bad_input;
 mod fidelity;
 mod front_ends;
 mod generators;
+mod init;
 mod interruption;
 mod long_lived;
 mod plain_target;
