@@ -148,6 +148,7 @@ fn assembled(
             gaps: &gap_reports,
             stages: &stages,
             assertions: &assertions,
+            bursts: &bursts,
         }),
         run: run_summary(recording, first, last),
         unattributed: counts

@@ -34,6 +34,9 @@ pub(crate) enum Command {
     Analyze(AnalyzeArgs),
     /// Write a recording's reports in other formats. Exits with 0 once they are written, whatever the verdict.
     Report(ReportArgs),
+    /// Production after the fact: access logs, and what a cluster wrote down of its deploys, judged deploy by deploy. Exits
+    /// with 1 when a deploy failed requests beyond what fails without one, with 3 when one was not seen whole.
+    Import(Box<ImportArgs>),
     /// Make a recording from raw watch streams, logs and requests that were kept as files.
     ImportWatch(ImportWatchArgs),
     /// Write index.html of a folder of runs: every run, and the trend of failures, lags and margins.
@@ -283,6 +286,60 @@ pub(crate) struct CompareArgs {
 pub(crate) struct IndexArgs {
     /// The folder: report.json of each run in a folder below it.
     pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Access logs of one format, plain or compressed with gzip, in any order.
+    #[arg(required = true, value_name = "LOG")]
+    pub(crate) logs: Vec<PathBuf>,
+    /// Their format: nginx, ingress-nginx, haproxy, envoy, istio, alb, traefik; `nginx:`, `haproxy:` or `envoy:` and the
+    /// template that wrote them; `regex:` or `json:` and what to take.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) log_format: String,
+    /// Zone of times without one, as +01:00.
+    #[arg(long, value_name = "ZONE", value_parser = zone, allow_hyphen_values = true)]
+    pub(crate) zone: Option<i32>,
+    /// The deploys: `from,to[,name]` a line, RFC 3339. Default: found in what the cluster wrote down.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) windows: Option<PathBuf>,
+    /// A folder of watch streams and container logs, as import-watch reads it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) watch: Option<PathBuf>,
+    /// The output of `kubectl get events -o json`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// An audit log of the API server, one event a line.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit: Option<PathBuf>,
+    /// Name lines of the containers' logs: `drained='drained (?P<cut>\\d+) cut'`.
+    #[arg(long, value_name = "NAME=REGEX", value_parser = variable)]
+    pub(crate) mark: Vec<(String, String)>,
+    /// Failed requests of a deploy, beyond what fails without one, that are still a pass.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) max_failed: u64,
+    /// The folder to write: one folder for each deploy, deploys.json, and index.html with the trend.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// What to write.
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// `+01:00` in seconds.
+fn zone(text: &str) -> Result<i32, String> {
+    let expected = || "expected a zone as +01:00".to_owned();
+    let (sign, rest) = match text.split_at_checked(1) {
+        Some(("+", rest)) => (1, rest),
+        Some(("-", rest)) => (-1, rest),
+        _ => return Err(expected()),
+    };
+    let (hours, minutes) = rest.split_once(':').ok_or_else(expected)?;
+    let number = |text: &str, most: i32| text.parse().ok().filter(|n| (0..=most).contains(n));
+    match (number(hours, 14), number(minutes, 59)) {
+        (Some(hours), Some(minutes)) => Ok(sign * (hours * 3600 + minutes * 60)),
+        _ => Err(expected()),
+    }
 }
 
 #[derive(Debug, Args)]

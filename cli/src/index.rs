@@ -14,24 +14,30 @@ const DEPTH: usize = 3;
 
 /// Writes the index. A report that cannot be read is left out with a note.
 pub(crate) fn index(args: &IndexArgs) -> Result<Exit, Failure> {
+    let (path, runs) = write(&args.dir)?;
+    let found = if runs == 1 { "run" } else { "runs" };
+    terminal::result(&format!("{runs} {found} -> {}\n", path.display()));
+    Ok(Exit::Passed)
+}
+
+/// Writes `index.html` into the folder; its path, and how many runs are in it.
+pub(crate) fn write(dir: &Path) -> Result<(PathBuf, usize), Failure> {
     let mut reports = Vec::new();
-    find(&args.dir, DEPTH, &mut reports)
-        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", args.dir.display())))?;
+    find(dir, DEPTH, &mut reports)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", dir.display())))?;
     reports.sort();
     let runs: Vec<RunEntry> = reports
         .iter()
-        .filter_map(|report| entry(&args.dir, report))
+        .filter_map(|report| entry(dir, report))
         .collect();
     if runs.is_empty() {
-        let dir = args.dir.display();
+        let dir = dir.display();
         return Err(Failure::usage(format!(
             "no report.json that can be shown in {dir} or {DEPTH} folders below it; `rollscope analyze` writes one"
         )));
     }
-    let path = write_index(&args.dir, &runs).map_err(Failure::environment)?;
-    let found = if runs.len() == 1 { "run" } else { "runs" };
-    terminal::result(&format!("{} {found} -> {}\n", runs.len(), path.display()));
-    Ok(Exit::Passed)
+    let path = write_index(dir, &runs).map_err(Failure::environment)?;
+    Ok((path, runs.len()))
 }
 
 /// The `report.json` files in `dir` and below; links are not followed, recordings not searched.

@@ -5,6 +5,7 @@ mod args;
 mod compare;
 mod exit;
 mod import;
+mod import_logs;
 mod index;
 mod init;
 mod preflight;
@@ -54,6 +55,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::DockerGuard { name } => Ok(signal::docker_guard(&name)),
         Command::Analyze(args) => analyze::analyze(&args).map(ExitCode::from),
         Command::Report(args) => report::report(&args).map(ExitCode::from),
+        Command::Import(args) => import_logs::import(&args).map(ExitCode::from),
         Command::ImportWatch(args) => import::import_watch(&args).map(ExitCode::from),
         Command::Compare(args) => compare::compare(&args).map(ExitCode::from),
         Command::Index(args) => index::index(&args).map(ExitCode::from),

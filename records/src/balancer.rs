@@ -18,6 +18,9 @@ pub enum BalancerRecord {
         at: RunOffset,
         /// The line, secrets redacted.
         line: String,
+        /// `seq` of its request, where that is known beforehand: of a log that was imported.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<u64>,
     },
 }
 

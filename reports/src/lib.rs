@@ -30,6 +30,6 @@ pub use json::{REPORT_SCHEMA, report_json};
 pub use junit::junit_xml;
 pub use markdown::{MARKDOWN_LINES, comparison_md, summary_md};
 pub use terminal::{SCREEN_LINES, summary};
-pub use text::visible;
+pub use text::{count, visible};
 pub use trace::trace_json;
 pub use write::{ReportError, ReportPaths, write_comparison, write_index, write_reports};

@@ -48,7 +48,7 @@ pub(crate) fn field(text: &str) -> String {
 }
 
 /// A count with its thousands apart: `12,345`.
-pub(crate) fn count(n: u64) -> String {
+pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, d) in digits.chars().enumerate() {

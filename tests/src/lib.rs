@@ -11,6 +11,7 @@ mod program;
 mod redis;
 mod schema;
 pub mod transitions;
+pub mod week;
 
 pub use golden::{Expected, ExpectedCause, GoldenCase, golden_cases, golden_recording};
 pub use ledger::{Ledgers, PodLedger};

@@ -46,6 +46,7 @@ fn crates_depend_only_on_what_the_design_allows() {
         ("analyzer", &["accesslogs", "records"]),
         ("reports", &["analyzer", "records"]),
         ("preflight", &["records", "scenarios"]),
+        ("imports", &["accesslogs", "collector", "records"]),
     ];
     let dependencies = direct_dependencies();
     for (folder, may) in allowed {

@@ -57,9 +57,12 @@ impl Balancers {
                     logs.insert(log.log, Reading::of(log));
                     book.counts.entry(log.balancer.clone()).or_default();
                 }
-                BalancerRecord::Line { log, line, .. } => {
+                BalancerRecord::Line {
+                    log, line, request, ..
+                } => {
                     if let Some(reading) = logs.get_mut(log) {
-                        book.read(reading, line, clocks, &mut join);
+                        let known = request.and_then(|seq| join.numbered(seq));
+                        book.read(reading, line, known, clocks, &mut join);
                     }
                 }
             }
@@ -67,7 +70,14 @@ impl Balancers {
         book
     }
 
-    fn read(&mut self, reading: &mut Reading, line: &str, clocks: &Clocks, join: &mut Join<'_>) {
+    fn read(
+        &mut self,
+        reading: &mut Reading,
+        line: &str,
+        known: Option<usize>,
+        clocks: &Clocks,
+        join: &mut Join<'_>,
+    ) {
         reading.lines += 1;
         let Some(parser) = &reading.parser else {
             return;
@@ -81,7 +91,7 @@ impl Balancers {
             }
         };
         let spans = spans(&entry, &reading.log, clocks);
-        let request = join.request(&entry, spans);
+        let request = known.or_else(|| join.request(&entry, spans));
         counts.add(&entry, request.is_some());
         let Some(request) = request else {
             return;

@@ -1,5 +1,6 @@
 //! Which request a line is of.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
 use rollscope_accesslogs::Entry;
@@ -14,6 +15,8 @@ pub(super) struct Join<'a> {
     by_port: HashMap<u16, OfPort>,
     /// Path of each request by name, without its query.
     paths: BTreeMap<&'a str, &'a str>,
+    /// Requests by `seq`; made when first asked for.
+    by_seq: OnceCell<HashMap<u64, usize>>,
 }
 
 #[derive(Default)]
@@ -42,7 +45,17 @@ impl<'a> Join<'a> {
             requests,
             by_port,
             paths: facts.iter().map(|f| (f.name.as_str(), path(f))).collect(),
+            by_seq: OnceCell::new(),
         }
+    }
+
+    /// The request of that `seq`.
+    pub(super) fn numbered(&self, seq: u64) -> Option<usize> {
+        let by_seq = self.by_seq.get_or_init(|| {
+            let all = self.requests.iter().enumerate();
+            all.map(|(i, r)| (r.seq, i)).collect()
+        });
+        by_seq.get(&seq).copied()
     }
 
     /// The request of an entry that arrived and ended in these intervals; each request has one line at most.

@@ -44,6 +44,7 @@ fn line(scene: &mut Scene, at: i64, port: u16, rest: &str) {
     let ms = WALL / 1_000_000 + at;
     let (seconds, part) = (ms / 1000, ms % 1000);
     scene.recording.balancers.push(BalancerRecord::Line {
+        request: None,
         log: 0,
         at: RunOffset::from_millis(at + 5),
         line: format!(r#"127.0.0.1:{port} {seconds}.{part:03} 0.002 "GET / HTTP/1.1" {rest}"#),

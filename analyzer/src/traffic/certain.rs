@@ -162,7 +162,7 @@ impl Certain {
     /// answer then.
     pub(super) fn is_made_for_it(&self, index: usize, fate: Fate, balancers: &Balancers) -> bool {
         fate.outcome().is_failure()
-            && self.how(index) == How::BalancerLog
+            && matches!(self.how(index), How::BalancerLog | How::Peer)
             && balancers.met(index).is_some_and(Met::is_not_upstreams)
     }
 

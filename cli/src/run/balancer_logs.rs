@@ -79,6 +79,7 @@ fn read(front_end: &FrontEnd, clock: RunClock, recorder: &RecordingWriter) -> us
     let written = lines.len();
     for (log, line) in lines {
         recorder.balancer(BalancerRecord::Line {
+            request: None,
             log: u32::try_from(log).unwrap_or(u32::MAX),
             at: clock.now(),
             line: redact::line(&line).into_owned(),
