@@ -31,6 +31,8 @@ pub(crate) struct Baseline {
     refused_at_first: Option<(u64, RunOffset)>,
     /// By the request's name: how many were sent, and how many of them failed in which way.
     sent: BTreeMap<String, u64>,
+    /// How many were sent from the rollout's start on.
+    sent_since: BTreeMap<String, u64>,
     failed: BTreeMap<(String, Kind), u64>,
 }
 
@@ -81,6 +83,7 @@ impl Baseline {
         });
         counts
             .retain(|kind, n| goes_on(*n, late.get(kind).copied().unwrap_or(0)) && !stopped(kind));
+        let sent = sent_before(until, traffic.requests);
         Self {
             length: until.nanos_since(from).max(0),
             until: timeline.rollout.start,
@@ -93,7 +96,8 @@ impl Baseline {
                 .count() as u64,
             ages,
             refused_at_first,
-            sent: sent_before(until, traffic.requests),
+            sent_since: since(&sent, traffic.requests),
+            sent,
             failed,
         }
     }
@@ -108,6 +112,14 @@ impl Baseline {
         } else {
             0.0
         }
+    }
+
+    /// How many failures of `kind` all requests from the rollout's start on bring, by the shares before it.
+    pub(crate) fn expected_since(&self, kind: Kind) -> f64 {
+        let names = self.sent_since.iter();
+        names
+            .map(|(name, sent)| self.share(name, kind) * *sent as f64)
+            .sum()
     }
 
     /// A failure that took about as long as those of its kind before the rollout, where these took longer than a
@@ -172,6 +184,15 @@ fn sent_before(until: RunOffset, requests: &Requests) -> BTreeMap<String, u64> {
         ((*text).to_owned(), n)
     });
     sums.filter(|(_, n)| *n > 0).collect()
+}
+
+/// The others of each name, where so many of it were due before.
+fn since(before: &BTreeMap<String, u64>, requests: &Requests) -> BTreeMap<String, u64> {
+    let mut all = sent_before(RunOffset(i64::MAX), requests);
+    for (name, sent) in &mut all {
+        *sent = sent.saturating_sub(before.get(name).copied().unwrap_or(0));
+    }
+    all
 }
 
 /// Whether failures at these moments, in order, had stopped: by their share of the requests while they went on, one of

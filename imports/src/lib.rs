@@ -128,10 +128,16 @@ pub fn import(sources: &Sources) -> Result<Imported, LogImportError> {
     let cut = cut.into_iter().map(|log| {
         format!("{log}: the compressed file is cut: what follows its last whole block is missing")
     });
+    let deploys = deploys.all(rows);
+    let mut outside = minutes.all();
+    for deploy in &deploys {
+        outside.requests = outside.requests.saturating_sub(deploy.requests);
+        outside.failed = outside.failed.saturating_sub(deploy.failed);
+    }
     Ok(Imported {
         lines,
-        outside: minutes.outside(&windows),
-        deploys: deploys.all(rows),
+        outside,
+        deploys,
         notes: cluster.notes.iter().cloned().chain(cut).collect(),
         malformed,
     })

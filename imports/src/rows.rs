@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rollscope_accesslogs::{Emitter, Entry, Malformed, TryEnd};
 
-use crate::{Outside, Window};
+use crate::Outside;
 
 /// No text.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -119,14 +119,10 @@ impl Minutes {
         }
     }
 
-    /// What lies in minutes that no window touches.
-    pub(crate) fn outside(&self, windows: &[Window]) -> Outside {
-        let within = |minute: i64| {
-            let (lo, hi) = (minute * MINUTE, (minute + 1) * MINUTE);
-            windows.iter().any(|w| w.from < hi && lo < w.to)
-        };
+    /// All requests.
+    pub(crate) fn all(&self) -> Outside {
         let mut sum = Outside::default();
-        for counts in self.0.iter().filter(|(m, _)| !within(**m)).map(|(_, c)| c) {
+        for counts in self.0.values() {
             sum.requests += counts.requests;
             sum.failed += counts.failed;
         }

@@ -104,6 +104,22 @@ impl Manifest {
     }
 }
 
+/// The objects of a manifest as they are written, also those that the sandbox does not run; a list's items one by one.
+///
+/// # Errors
+/// A document that is no YAML.
+pub fn objects(text: &str) -> Result<Vec<Value>, Problem> {
+    let mut objects: Vec<Value> = Vec::new();
+    for (_, document) in documents::split(text) {
+        let mut object: Value = documents::parse(&document)?;
+        match object["items"].as_array_mut() {
+            Some(items) => objects.append(items),
+            None => objects.push(object),
+        }
+    }
+    Ok(objects)
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::facts::{self, SECOND};
 use super::weighing::{Check, Hypothesis};
-use super::{Case, Group, Signature, no_advice};
+use super::{Case, Group, Signature, no_advice, ready_too_early};
 use crate::background::chance_of_at_least;
 use crate::context::{Context, general};
 use crate::timeline::PodIx;
@@ -69,7 +69,7 @@ pub(super) fn same_rate_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
         _ => cx.baseline.expected(case.kind, pod, lasted),
     };
     Check::when(
-        chance_of_at_least(case.len(), expected) >= USUAL,
+        chance_of_at_least(case.len(), expected) >= USUAL || as_many_as_ever(case, cx),
         || {
             general(
                 "same_rate_before",
@@ -85,6 +85,18 @@ pub(super) fn same_rate_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
         },
         "more failed than the rate before the rollout explains",
     )
+}
+
+/// An application's errors that come now and then come also in the moments of a rollout: all of them since its start are
+/// no more than the share of requests that failed like this before brings.
+fn as_many_as_ever(case: &Case<'_>, cx: &Context<'_>) -> bool {
+    if !matches!(case.kind, Kind::AppStatus(_)) {
+        return false;
+    }
+    let since = cx.baseline.until;
+    let alike = cx.traffic.failures.iter();
+    let alike = alike.filter(|f| f.kind == case.kind && since.is_none_or(|s| f.at >= s));
+    chance_of_at_least(alike.count() as u64, cx.baseline.expected_since(case.kind)) >= USUAL
 }
 
 /// How many of the requests of the same name around the case fail like it by the share of them that did before.
@@ -126,7 +138,8 @@ fn on_an_unchanged_pod(case: &Case<'_>, cx: &Context<'_>) -> Check {
         .is_some_and(|d| d.plus_nanos(-SECOND / 2) <= last);
     let starting = !p.listed
         && p.first_ready()
-            .is_none_or(|r| first.nanos_since(r) < 15 * SECOND);
+            .is_none_or(|r| first.nanos_since(r) < 15 * SECOND)
+        && !matches!(ready_too_early::answered_well(case, pod, cx), Check::Yes(_));
     Check::when(
         !leaving && !starting,
         || {

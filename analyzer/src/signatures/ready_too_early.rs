@@ -30,6 +30,9 @@ const ELSEWHERE: f64 = 2.5;
 /// Errors this long after Ready are not the start's, ns.
 const STARTING: i64 = 15 * SECOND;
 
+/// A server that has answered so many requests can answer.
+const WELL: usize = 10;
+
 fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     if !matches!(case.kind, Kind::Refused | Kind::AppStatus(500..=599)) {
         return Vec::new();
@@ -59,6 +62,7 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
                 .weigh(2.5, 0.0, always_beside_a_new_pod(case, p, cx))
                 .forbid(answered_so_before(case, cx))
                 .forbid(proved_listening(case, p, cx))
+                .forbid(answered_well(case, p, cx))
                 .oppose(1.0, out_before_it_was_ready(case, p, cx))
                 .oppose(0.75, old_pod_leaving(case, p, cx))
                 .oppose(0.75, old_pod_ended(case, p, cx)),
@@ -102,6 +106,30 @@ fn ready_before(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
         }
         None => Check::Unseen,
     }
+}
+
+/// It had answered well since it was Ready: it was able to, and its errors have another cause.
+pub(super) fn answered_well(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
+    let (Some(ready), Some(traffic), Kind::AppStatus(_)) =
+        (cx.pod(pod).first_ready(), cx.traffic.pod(pod), case.kind)
+    else {
+        return Check::Unseen;
+    };
+    let first = case.first(cx);
+    let answered = traffic.new_between(ready, first) + traffic.reused_between(ready, first);
+    let failures = traffic.failures.iter().map(|f| &cx.traffic.failures[*f]);
+    let failed = failures.filter(|f| f.at >= ready && f.at < first).count();
+    Check::when(
+        answered >= WELL && failed * 5 <= answered,
+        || {
+            let text = format!(
+                "it had answered {} well since it was Ready",
+                count((answered - failed) as u64, "request")
+            );
+            cx.fact("answered_well", pod, None, text)
+        },
+        "",
+    )
 }
 
 fn had_not_answered(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use rollscope_collector::{CollectorError, WorkloadName, connect_context, read_workload};
 use rollscope_sandbox::manifest::Manifest;
-use serde_json::Value;
 
 use crate::args::InitArgs;
 use crate::exit::{Exit, Failure};
@@ -59,7 +58,7 @@ fn of_manifest(file: &Path, args: &InitArgs) -> Result<String, Failure> {
     Manifest::read(file).map_err(Failure::usage)?;
     let cannot = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|e| cannot(&e))?;
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).map_err(|e| cannot(&e))?;
+    let objects = rollscope_sandbox::manifest::objects(&text).map_err(|e| cannot(&e))?;
     let workload = Workload::of(&objects)
         .ok_or_else(|| cannot(&"no Deployment in it: a scenario is about one"))?;
     let manifest = beside(file, args.out.as_deref());

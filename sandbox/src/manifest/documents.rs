@@ -144,7 +144,7 @@ impl Documents {
     }
 }
 
-fn parse<T: DeserializeOwned>(document: &str) -> Result<T, Problem> {
+pub(super) fn parse<T: DeserializeOwned>(document: &str) -> Result<T, Problem> {
     serde_saphyr::from_str(document).map_err(|e| {
         let line = e.location().and_then(|l| usize::try_from(l.line()).ok());
         Problem {
@@ -163,7 +163,7 @@ fn without_place(text: &str) -> String {
 
 /// The documents of a YAML stream, each padded with empty lines so that its lines keep their numbers, and the line of
 /// its first content.
-fn split(text: &str) -> Vec<(usize, String)> {
+pub(super) fn split(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut current = String::new();
     let mut close = |document: &mut String, lines: usize| {
