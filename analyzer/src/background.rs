@@ -10,6 +10,9 @@ use crate::traffic::{Failure, Kind, Traffic, down_at};
 /// So many failures before the rollout show how long they take.
 const SEVERAL: u64 = 5;
 
+/// So many that end in one way, and none in another, are a rule.
+const ALWAYS: u64 = 20;
+
 /// A connection is refused within this time, ns.
 const AT_ONCE: i64 = 5_000_000;
 
@@ -34,6 +37,8 @@ pub(crate) struct Baseline {
     /// How many were sent from the rollout's start on.
     sent_since: BTreeMap<String, u64>,
     failed: BTreeMap<(String, Kind), u64>,
+    /// Of the whole run.
+    all_failed: BTreeMap<(String, Kind), u64>,
 }
 
 impl Baseline {
@@ -68,9 +73,13 @@ impl Baseline {
             }
         }
         let mut failed: BTreeMap<(String, Kind), u64> = BTreeMap::new();
-        for f in traffic.failures.iter().filter(|f| f.at < until) {
-            let name = traffic.request(f).name.to_owned();
-            *failed.entry((name, f.kind)).or_insert(0) += 1;
+        let mut all_failed = failed.clone();
+        for f in &traffic.failures {
+            let key = (traffic.request(f).name.to_owned(), f.kind);
+            if f.at < until {
+                *failed.entry(key.clone()).or_insert(0) += 1;
+            }
+            *all_failed.entry(key).or_insert(0) += 1;
         }
         let stopped = |kind: &Kind| {
             let moments = moments.get(kind).map_or(&[][..], Vec::as_slice);
@@ -99,6 +108,7 @@ impl Baseline {
             sent_since: since(&sent, traffic.requests),
             sent,
             failed,
+            all_failed,
         }
     }
 
@@ -120,6 +130,16 @@ impl Baseline {
         names
             .map(|(name, sent)| self.share(name, kind) * *sent as f64)
             .sum()
+    }
+
+    /// How many requests of that name failed in that way, where hardly one of that name ever went well.
+    pub(crate) fn always(&self, name: &str, kind: Kind) -> Option<u64> {
+        let sent = |of: &BTreeMap<String, u64>| of.get(name).copied().unwrap_or(0);
+        let of_name = self.all_failed.iter().filter(|((n, _), _)| n == name);
+        let failed: u64 = of_name.map(|(_, n)| n).sum();
+        let well = (sent(&self.sent) + sent(&self.sent_since)).saturating_sub(failed);
+        let n = *self.all_failed.get(&(name.to_owned(), kind))?;
+        (n >= ALWAYS && well * 20 <= n).then_some(n)
     }
 
     /// A failure that took about as long as those of its kind before the rollout, where these took longer than a

@@ -56,6 +56,9 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
 
 /// The rate before the rollout explains so many of this kind.
 pub(super) fn same_rate_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    if let always @ Check::Yes(_) = always_so(case, cx) {
+        return always;
+    }
     let n = cx.baseline.count(case.kind);
     if n == 0 {
         return Check::No("nothing failed like this before the rollout".to_owned());
@@ -85,6 +88,26 @@ pub(super) fn same_rate_before(case: &Case<'_>, cx: &Context<'_>) -> Check {
         },
         "more failed than the rate before the rollout explains",
     )
+}
+
+/// The application answers these requests like this whatever is done to it.
+fn always_so(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let name = case.requests(cx).next().map(|r| r.name);
+    let always = match (case.kind, name) {
+        (Kind::AppStatus(_), Some(name)) => cx.baseline.always(name, case.kind),
+        _ => None,
+    };
+    match always {
+        Some(n) => Check::Yes(general(
+            "always_so",
+            None,
+            format!(
+                "{} of this name were answered like this, and hardly one went well in the whole run",
+                count(n, "request")
+            ),
+        )),
+        None => Check::Unseen,
+    }
 }
 
 /// An application's errors that come now and then come also in the moments of a rollout: all of them since its start are
