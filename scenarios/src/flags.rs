@@ -111,6 +111,7 @@ impl Scenario {
                 stage(StageKind::Settle(settle), settle),
             ],
             jobs: None,
+            balancers: Vec::new(),
             gate: Gate {
                 max_failed: flags.max_failed,
                 assertions_fail: false,

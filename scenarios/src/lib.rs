@@ -30,10 +30,11 @@ pub use environment::{
 pub use file::parse;
 pub use flags::ScenarioFlags;
 pub use model::{
-    Arrivals, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, Gate, HeaderSource,
-    HealthCheck, JobKey, JobSource, JobsSpec, JourneySpec, KubernetesTarget, Limits, Load, Pacing,
-    PoolSpec, PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride, SandboxTarget, Scenario,
-    Stage, StageKind, StatusRange, StreamKind, StreamSpec, Target, TlsSpec,
+    Arrivals, BalancerSpec, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, Gate,
+    HeaderSource, HealthCheck, JobKey, JobSource, JobsSpec, JourneySpec, KubernetesTarget, Limits,
+    Load, Pacing, PoolSpec, PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride,
+    SandboxTarget, Scenario, Stage, StageKind, StatusRange, StreamKind, StreamSpec, Target,
+    TlsSpec,
 };
 pub use problem::{Place, Position, Problem, ScenarioErrors};
 pub use redacted::{redacted, redacted_path};

@@ -22,6 +22,8 @@ pub struct Scenario {
     pub load: Load,
     /// The jobs that the load submits.
     pub jobs: Option<JobsSpec>,
+    /// Balancers before the target whose access logs are followed.
+    pub balancers: Vec<BalancerSpec>,
     /// The stages, in order.
     pub stages: Vec<Stage>,
     /// What the gate allows.
@@ -30,6 +32,17 @@ pub struct Scenario {
     pub log_marks: BTreeMap<String, String>,
     /// What the pre-flight check is told.
     pub preflight: PreflightSpec,
+}
+
+/// A load balancer before the target, and its access log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BalancerSpec {
+    /// Its name in reports, unique.
+    pub name: String,
+    /// The log; relative to the scenario's folder.
+    pub file: PathBuf,
+    /// Its format, as it is named to the parsers.
+    pub format: String,
 }
 
 /// What the pre-flight check is told that manifests do not say.

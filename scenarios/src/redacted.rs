@@ -7,9 +7,9 @@ use rollscope_records::redact::{self, REDACTED};
 use serde_json::{Map, Value, json};
 
 use crate::model::{
-    BodyCheck, BodySource, ExecCommand, HeaderSource, JobSource, JobsSpec, JourneySpec, Load,
-    Pacing, PoolSpec, PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride, Scenario, Stage,
-    StageKind, StreamSpec, Target, TlsSpec,
+    BalancerSpec, BodyCheck, BodySource, ExecCommand, HeaderSource, JobSource, JobsSpec,
+    JourneySpec, Load, Pacing, PoolSpec, PreflightSpec, Rate, RateStep, RequestSpec,
+    ResolveOverride, Scenario, Stage, StageKind, StreamSpec, Target, TlsSpec,
 };
 use crate::units::{write_duration, write_rate};
 
@@ -79,6 +79,11 @@ pub fn redacted(scenario: &Scenario) -> Value {
     }
     if let Some(of) = &scenario.jobs {
         value["jobs"] = jobs(of);
+    }
+    if !scenario.balancers.is_empty() {
+        let balancer =
+            |b: &BalancerSpec| json!({ "name": b.name, "file": b.file, "format": b.format });
+        value["balancers"] = scenario.balancers.iter().map(balancer).collect();
     }
     value
 }

@@ -195,6 +195,7 @@ impl SignalPlan {
                 },
                 log_marks: BTreeMap::new(),
                 jobs: None,
+                balancers: Vec::new(),
                 preflight: PreflightSpec::default(),
             },
             ready: ready.flatten(),

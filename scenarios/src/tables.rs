@@ -62,6 +62,12 @@ pub(crate) const SCENARIO: Table = Table {
             None,
             "Background jobs that the load submits, and where to read what became of them.",
         ),
+        optional(
+            "balancers",
+            Shape::Sections(&BALANCER),
+            None,
+            "Access logs of load balancers before the target, which are followed while the load goes on.",
+        ),
         optional("gate", Shape::Section(&GATE), None, "What the gate allows."),
         optional(
             "logs",
@@ -892,6 +898,26 @@ const JOBS_REDIS: Table = Table {
     planned: &[],
 };
 
+const BALANCER: Table = Table {
+    home: "balancers[]",
+    doc: "A load balancer before the target, and its access log.",
+    keys: &[
+        required("name", Shape::Text, "Its name in reports."),
+        required(
+            "file",
+            Shape::Text,
+            "The log, followed from its end on, also when it is rotated or cut short.",
+        ),
+        required(
+            "format",
+            Shape::Text,
+            "Its format: `nginx`, `ingress-nginx`, `haproxy`, `envoy`, `istio`, `alb`, `traefik`; `nginx:`, `haproxy:` or `envoy:` and the template that writes it; `regex:` or `json:` and what to take.",
+        ),
+    ],
+    one_of: &[],
+    planned: &[],
+};
+
 const GATE: Table = Table {
     home: "gate",
     doc: "What the gate allows.",
@@ -988,6 +1014,7 @@ pub(crate) const TABLES: &[&Table] = &[
     &STAGE,
     &JOBS,
     &JOBS_REDIS,
+    &BALANCER,
     &GATE,
     &LOGS,
     &PREFLIGHT,

@@ -5,6 +5,7 @@ pub mod corpus;
 mod golden;
 mod ledger;
 pub mod matrix;
+mod nginx;
 pub mod noise;
 mod processes;
 mod program;
@@ -15,6 +16,7 @@ pub mod week;
 
 pub use golden::{Expected, ExpectedCause, GoldenCase, golden_cases, golden_recording};
 pub use ledger::{Ledgers, PodLedger};
+pub use nginx::Nginx;
 pub use processes::{descendants, wait_until, wait_until_gone};
 pub use program::{Finished, Workdir};
 pub use redis::Redis;

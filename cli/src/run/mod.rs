@@ -2,6 +2,7 @@
 
 mod balancer_logs;
 mod dialer;
+mod followed_logs;
 mod interrupt;
 mod jobs;
 mod live;

@@ -5,13 +5,14 @@ use std::time::Duration;
 use rollscope_collector::{Collector, Progress, WalkEnd, walk};
 use rollscope_loadgen::{LoadConfig, RunningLoad};
 use rollscope_records::{
-    EndKind, GeneratorRecord, RecordingWriter, RunClock, RunEnd, RunRecord, WriteError,
+    BalancerLog, EndKind, GeneratorRecord, RecordingWriter, RunClock, RunEnd, RunRecord, WriteError,
 };
 use rollscope_sandbox::{Sandbox, TruthLog};
 use rollscope_scenarios::{JobKey, Load, Scenario, secret_values};
 use tokio::sync::watch;
 
-use super::balancer_logs;
+use super::balancer_logs::{self, Balancers};
+use super::followed_logs::{self, FollowedLog};
 use super::interrupt::Interrupt;
 use super::jobs;
 use super::output::Output;
@@ -99,10 +100,22 @@ async fn run_in(
     for warning in &run.warnings {
         terminal::note(&format!("warning: {warning}"));
     }
+    let followed = followed_logs::open(&scenario.balancers)?;
+    if let (None, Some(spec)) = (&run.target.front_end, scenario.balancers.first()) {
+        run.target.front_end = Some(followed_logs::front_end(spec).to_owned());
+    }
     let recorder =
         RecordingWriter::create_without(secret_values(scenario), &output.recording(), &run)
             .map_err(of_disk)?;
-    let observed = observe(scenario, target, clock, &recorder, user, &mut run).await;
+    let observed = observe(
+        (scenario, followed),
+        target,
+        clock,
+        &recorder,
+        user,
+        &mut run,
+    )
+    .await;
     let (generator, end) = match observed {
         Ok(ended) => ended,
         Err(failure) => (None, environment_failed(failure.message)),
@@ -123,7 +136,7 @@ async fn run_in(
 
 /// Observation first, so that nothing is missed; then the load; then the stages. In the end the other way round.
 async fn observe(
-    scenario: &Scenario,
+    (scenario, followed): (&Scenario, Vec<(BalancerLog, FollowedLog)>),
     target: &Target,
     clock: RunClock,
     recorder: &RecordingWriter,
@@ -152,10 +165,11 @@ async fn observe(
         user,
         collector.as_ref(),
     );
-    let loaded = match target.sandbox.as_ref().map(Sandbox::front_end) {
-        Some(front_end) => balancer_logs::recorded(front_end, clock, recorder, loading).await,
-        None => loading.await,
+    let balancers = Balancers {
+        front_end: target.sandbox.as_ref().map(Sandbox::front_end),
+        followed: if drives { followed } else { Vec::new() },
     };
+    let loaded = balancer_logs::recorded(balancers, clock, recorder, loading).await;
     if let Some(jobs) = jobs {
         jobs.stop().await;
     }

@@ -1,5 +1,6 @@
 //! From the tree of a YAML text to a checked scenario. Every check goes on after a problem.
 
+mod balancers;
 mod connections;
 mod field;
 mod gate;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::field::Field;
 use super::section::Section;
-use super::{Checker, gate, jobs, load, preflight, stages, target};
+use super::{Checker, balancers, gate, jobs, load, preflight, stages, target};
 use crate::model::{Scenario, Target};
 use crate::tables::SCENARIO;
 use crate::tree::{Node, Value};
@@ -46,6 +46,7 @@ pub(crate) fn scenario(root: &Node, checker: &mut Checker<'_>) -> Option<Scenari
     let load = top.section("load", checker);
     let load = load.and_then(|l| load::load(&l, kind, checker));
     let jobs = jobs::jobs(&top, load.as_ref(), checker);
+    let balancers = balancers::balancers(&top, checker);
     let stages = stages::stages(&top, kind, checker);
     let gate = gate::gate(&top, checker);
     let log_marks = gate::log_marks(&top, checker);
@@ -55,6 +56,7 @@ pub(crate) fn scenario(root: &Node, checker: &mut Checker<'_>) -> Option<Scenari
         target: target?,
         load: load?,
         jobs: jobs?,
+        balancers: balancers?,
         stages: stages?,
         gate: gate?,
         log_marks: log_marks?,

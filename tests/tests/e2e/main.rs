@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod fidelity;
+mod followed_logs;
 mod front_ends;
 mod generators;
 mod init;
