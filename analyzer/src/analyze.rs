@@ -76,7 +76,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         burst::burst_reports(&bursts, &cells, &cx),
         &cx,
     );
-    analysis.notes.extend(balancers.notes());
+    analysis.notes.extend(balancers.notes(recording));
     analysis.balancers = balancers::reports(&balancers, near);
     analysis
 }

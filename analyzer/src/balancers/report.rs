@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rollscope_accesslogs::{Entry, Malformed};
+use rollscope_records::Recording;
 
 use super::Balancers;
 use super::book::malformed_words;
@@ -57,11 +58,21 @@ pub(crate) fn reports(balancers: &Balancers, mut near: Vec<NearMiss>) -> Vec<Bal
 }
 
 impl Balancers {
-    /// What could not be read, in words.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    /// What could not be read, and which log says nothing of this run, in words.
+    pub(crate) fn notes(&self, recording: &Recording) -> Vec<String> {
+        // Of what was imported only the lines of failures are there.
+        let all_lines = recording.run.target.kind != "import" && !recording.requests.is_empty();
         let counts = self.counts.iter();
         counts
-            .flat_map(|(name, c)| malformed_words(name, &c.malformed))
+            .flat_map(|(name, c)| {
+                let silent = (all_lines && c.joined == 0).then(|| {
+                    format!(
+                        "the log of {name} has no line of a request of this load: it decides nothing ({} of others)",
+                        crate::words::count(c.requests, "line")
+                    )
+                });
+                malformed_words(name, &c.malformed).into_iter().chain(silent)
+            })
             .collect()
     }
 }
