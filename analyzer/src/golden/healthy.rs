@@ -45,6 +45,28 @@ fn a_reset_on_an_idle_connection_of_a_healthy_pod_is_a_keepalive_race() {
     one_burst(&scene, "keepalive_race", None, &["stays"]);
 }
 
+/// nginx closes the idle connections of its clients at a reload, which it needs when endpoints change.
+#[test]
+fn an_idle_connection_that_a_balancer_closed_at_its_reload_is_no_pods_doing() {
+    let mut scene = quiet();
+    graceful(&mut scene);
+    for i in 0..4 {
+        let connection = scene.connection();
+        scene.ok(5_800 + i * 20, 3, "stays", connection);
+        let r = scene.cut(6_100 + i, 1, connection);
+        (r.outcome, r.idle) = (Outcome::EofBeforeHeaders, Some(250_000_000));
+    }
+    scene.recording.run.target.front_end = Some("nginx".to_owned());
+    let a = analysed(&scene);
+    let of = &a.bursts[0];
+    let detail = of.detail.as_deref();
+    assert_eq!(
+        (of.cause.as_str(), detail),
+        ("keepalive_race", Some("by_the_balancer"))
+    );
+    assert!(of.advice[0].text.contains("reload"), "{:?}", of.advice);
+}
+
 #[test]
 fn what_failed_like_this_before_the_rollout_is_background() {
     let mut scene = quiet();

@@ -93,6 +93,7 @@ fn idle_close(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Hypothesis {
         .require(1.0, facts::after_deletion(case, pod, cx))
         .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.5, cut_while_it_lived_on(case, pod, cx))
+        .forbid(super::keepalive_race::balancers_own(case, cx))
         .require(0.5, not_before_the_signal(case, pod, cx))
         .weigh(1.0, 0.5, facts::drain_sign(pod, cx))
 }

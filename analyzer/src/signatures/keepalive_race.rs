@@ -1,4 +1,6 @@
-//! `keepalive_race`: a healthy server closes an idle kept connection just as the next request is written on it.
+//! `keepalive_race`: a healthy server closes an idle kept connection just as the next request is written on it. With the
+//! detail *by_the_balancer* where the connection was to a balancer that answers for its pods: then it was that one, at its
+//! own idle timeout or at a reload (nginx closes the idle connections of its clients then).
 
 use rollscope_records::Request;
 
@@ -19,6 +21,9 @@ pub(super) const SIGNATURE: Signature = Signature {
     advice,
 };
 
+/// The balancer closed the connection, and no pod did.
+const BY_THE_BALANCER: &str = "by_the_balancer";
+
 /// A request on a closed connection breaks within this time, ns.
 const AT_ONCE: i64 = 150 * MS;
 
@@ -31,12 +36,37 @@ fn weigh(case: &Case<'_>, cx: &Context<'_>) -> Vec<Hypothesis> {
     if case.kind != Kind::Cut {
         return Vec::new();
     }
+    let (detail, whose) = match balancers_own(case, cx) {
+        own @ Check::Yes(_) => (Some(BY_THE_BALANCER), own),
+        _ => (None, nothing_changed(case, cx)),
+    };
+    let by_balancer = detail.is_some();
     vec![
-        Hypothesis::of(NAME, None)
+        Hypothesis::of(NAME, detail)
             .require(1.0, on_idle_connections(case, cx))
-            .require(1.5, nothing_changed(case, cx))
-            .weigh(2.0, 0.5, at_a_limit(case, cx)),
+            .require(1.5, whose)
+            .weigh(
+                2.0,
+                if by_balancer { 0.0 } else { 0.5 },
+                at_a_limit(case, cx),
+            ),
     ]
+}
+
+/// What fails behind such a balancer, it answers with a status of its own: a connection without one was its own.
+pub(super) fn balancers_own(case: &Case<'_>, cx: &Context<'_>) -> Check {
+    let name = cx.traffic.front_end.as_deref().unwrap_or_default();
+    let without_status = case.requests(cx).all(|r| r.status.is_none());
+    Check::when(
+        cx.traffic.is_answered_for() && without_status,
+        || {
+            let text = format!(
+                "the connections were those of the balancer ({name}), which answers what its pods fail with a status of its own"
+            );
+            general("balancers_own", None, text)
+        },
+        "",
+    )
 }
 
 fn on_idle_connections(case: &Case<'_>, cx: &Context<'_>) -> Check {
@@ -113,6 +143,12 @@ fn at_a_limit(case: &Case<'_>, cx: &Context<'_>) -> Check {
 }
 
 fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
+    if group.detail == Some(BY_THE_BALANCER) {
+        return format!(
+            "{}: the balancer closed idle kept connections of its clients just as the next request was written on them",
+            facts::harm(group, cx)
+        );
+    }
     format!(
         "{}: healthy pods closed idle kept connections just as the next request was written on them",
         facts::harm(group, cx)
@@ -120,6 +156,12 @@ fn summary(group: &Group<'_>, cx: &Context<'_>) -> String {
 }
 
 fn advice(group: &Group<'_>, cx: &Context<'_>) -> Vec<Advice> {
+    if group.detail == Some(BY_THE_BALANCER) {
+        return vec![Advice {
+            field: "the balancer's reload".to_owned(),
+            text: "let it take changes of the endpoints without a reload, which closes idle connections of its clients; clients should send what is safe to repeat again on a fresh connection".to_owned(),
+        }];
+    }
     let idle = group
         .failures
         .iter()

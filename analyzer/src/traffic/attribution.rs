@@ -134,6 +134,13 @@ impl<'a> Traffic<'a> {
         traffic
     }
 
+    /// A balancer stands before the pods that answers for what fails behind it, with a status of its own.
+    pub(crate) fn is_answered_for(&self) -> bool {
+        let answers = ["http", "nginx", "health_checked"];
+        let front_end = self.front_end.as_deref();
+        front_end.is_some_and(|name| answers.contains(&name))
+    }
+
     /// What routes looks at its own health check alone, and at no endpoint.
     pub(crate) fn is_routed_by_health(&self) -> bool {
         self.front_end.as_deref() == Some("health_checked")
