@@ -147,6 +147,10 @@ pub(crate) struct SignalArgs {
     /// New connections are made for so long after the deletion, as routing takes to hear of it. Default: 1s
     #[arg(long, value_name = "DURATION")]
     pub(crate) endpoint_lag: Option<String>,
+    /// A request that is sent later than this after it was due is not in time; with more than one in 100 of them the run
+    /// proves nothing. Raise it on a slow machine. Default: 250ms
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) in_time: Option<String>,
     /// The path that is asked for. Default: /
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,

@@ -35,7 +35,7 @@ pub use collector::{Cluster, Collector, Scope};
 pub use connect::{connect, connect_context};
 pub use error::CollectorError;
 pub use import::{ImportError, ImportSummary, Imported, import_watch, read_watch_dir};
-pub use jobs::{JobList, JobsObserver};
+pub use jobs::{Document, JobsFrom, JobsObserver, JobsReading, Query, RedisList, Route};
 pub use objects::{LiveObjects, WorkloadName, read_workload};
 pub use progress::{PodCounts, Progress};
 pub use rollout::RolloutStatus;

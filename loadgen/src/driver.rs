@@ -15,7 +15,7 @@ use tokio::task::{LocalSet, spawn_local, yield_now};
 use tokio::time::{sleep, timeout};
 
 use crate::context::{ConnectionIds, Context};
-use crate::pacing::{Pacer, SlotTimer, tolerance};
+use crate::pacing::{Going, Pacer, SlotTimer, tolerance};
 use crate::plan::Plan;
 use crate::protocol::run_slot;
 use crate::recording::{Counters, Slot, Tally, lateness};
@@ -193,7 +193,7 @@ impl Sender {
         // Of several generators, this thread sends its part of this one's part.
         let (first, generators) = plan.share.map_or((0, 1), |s| (s.index, s.of));
         let (first, step) = (first + generators * index, generators * of);
-        let mut pacer = Pacer::new(plan.schedule.clone(), &plan.load, from, first, step);
+        let mut pacer = Pacer::new(plan.timetable.clone(), &plan.load, from, first, step);
         if let Some(share) = plan.share {
             pacer.end_before(share.slots);
         }
@@ -261,8 +261,8 @@ impl Sender {
     async fn send_due(&self, pacer: &mut Pacer) {
         let now = self.context.clock.now();
         let mut gone = 0_u64;
-        while let Some((slot, due)) = pacer.go(now) {
-            self.dispatch(slot, due);
+        while let Some(going) = pacer.go(now) {
+            self.dispatch(going);
             gone += 1;
             if gone.is_multiple_of(BURST) {
                 yield_now().await;
@@ -270,10 +270,11 @@ impl Sender {
         }
     }
 
-    fn dispatch(&self, seq: u64, scheduled: RunOffset) {
+    fn dispatch(&self, going: Going) {
+        let (seq, scheduled) = (going.slot, going.due);
         let context = &self.context;
         let plan: &Plan = &context.plan;
-        let index = plan.mix.request(seq);
+        let index = plan.sends(going.place);
         let request = &plan.requests[index];
         if !context.tally.admit(plan.max_in_flight as u64) {
             let mut record =

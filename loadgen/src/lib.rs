@@ -34,10 +34,10 @@ mod running;
 mod share;
 mod target;
 
-pub use connection::{Dialer, Direct, NoRoute};
+pub use connection::{Dialer, Direct, NoRoute, tls_config};
 pub use error::LoadError;
 pub use journeys::journeys_main;
-pub use pacing::{ConstantRate, Schedule};
+pub use pacing::{ConstantRate, Schedule, Timetable};
 pub use recording::{LatencySnapshot, LoadStats, RecordSink};
 pub use running::{EnvLookup, LoadConfig, RunningLoad};
 pub use share::LoadShare;

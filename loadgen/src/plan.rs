@@ -18,7 +18,7 @@ use rollscope_scenarios::{
 use crate::body::Body;
 use crate::journeys::{CheckPlan, StepPlan};
 use crate::mix::Mix;
-use crate::pacing::Schedule;
+use crate::pacing::{Place, Timetable};
 use crate::target::{BaseUrl, Destination};
 use crate::{LoadError, LoadShare};
 
@@ -45,8 +45,12 @@ pub(crate) struct Plan {
     pub(crate) base: BaseUrl,
     pub(crate) destination: Destination,
     pub(crate) load: Load,
-    pub(crate) schedule: Schedule,
-    pub(crate) mix: Mix,
+    pub(crate) timetable: Timetable,
+    mix: Mix,
+    /// The requests of the mix, by their places among all.
+    mixed: Vec<usize>,
+    /// The request with a rate of its own.
+    own: usize,
     pub(crate) requests: Vec<PreparedRequest>,
     pub(crate) max_in_flight: usize,
     pub(crate) pod_header: Option<HeaderName>,
@@ -164,7 +168,7 @@ impl Plan {
     /// Checks `load` against `base_url`. `env` gives the values of environment variables.
     pub(crate) fn new(load: &Load, base_url: &str, env: Env<'_>) -> Result<Self, LoadError> {
         let base = BaseUrl::parse(base_url)?;
-        let schedule = Schedule::new(load).ok_or(LoadError::Rate(load.rate.highest()))?;
+        let timetable = Timetable::new(load).ok_or(LoadError::Rate(load.highest_rate()))?;
         if load.max_in_flight == 0 {
             return Err(LoadError::NothingInFlight);
         }
@@ -189,12 +193,19 @@ impl Plan {
             steps.collect::<Result<Vec<_>, _>>()
         });
         let journeys = journeys.collect::<Result<Vec<_>, _>>()?;
-        let weights: Vec<u32> = load.requests.iter().map(|r| r.weight).collect();
+        let (mixed, own): (Vec<usize>, Vec<usize>) =
+            (0..load.requests.len()).partition(|i| load.is_mixed(&load.requests[*i]));
+        if mixed.is_empty() {
+            return Err(LoadError::NoRequests);
+        }
+        let weights: Vec<u32> = mixed.iter().map(|i| load.requests[*i].weight).collect();
         Ok(Self {
             destination: Destination::new(&base, &load.resolve),
             base,
-            schedule,
+            timetable,
             mix: Mix::new(&weights),
+            mixed,
+            own: own.first().copied().unwrap_or(0),
             requests,
             max_in_flight: load.max_in_flight,
             pod_header: load.pod_header.as_deref().map(pod_header).transpose()?,
@@ -218,6 +229,14 @@ impl Plan {
         self.share = Some(share);
     }
 
+    /// Which of the requests a slot sends.
+    pub(crate) fn sends(&self, place: Place) -> usize {
+        match place {
+            Place::Mix(slot) => self.mixed[self.mix.request(slot)],
+            Place::Own => self.own,
+        }
+    }
+
     /// Connections that can be open at once.
     pub(crate) fn most_connections(&self) -> usize {
         let held: usize = self.streams.iter().map(|s| s.count as usize).sum();
@@ -231,7 +250,7 @@ fn pod_header(name: &str) -> Result<HeaderName, LoadError> {
 
 /// As many threads as the rate needs, one for each core at most.
 fn threads(load: &Load) -> usize {
-    let needed = (load.rate.highest() / RATE_OF_A_THREAD).ceil() as usize;
+    let needed = (load.highest_rate() / RATE_OF_A_THREAD).ceil() as usize;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let chosen = load.pacing.threads.map(|t| t as usize);
     chosen.unwrap_or(needed.min(cores)).max(1)
@@ -241,12 +260,17 @@ fn pool_size(load: &Load) -> usize {
     if let Some(size) = load.pool.size {
         return size.clamp(1, load.max_in_flight);
     }
+    let of_lane = |r: &&RequestSpec, lane: Option<Lane>| lane.is_none_or(|l| r.connections == l);
     let share = |lane: Option<Lane>| -> f64 {
-        let of_lane = |r: &&RequestSpec| lane.is_none_or(|l| r.connections == l);
-        let weights = load.requests.iter().filter(of_lane);
+        let mixed = load.requests.iter().filter(|r| load.is_mixed(r));
+        let weights = mixed.filter(|r| of_lane(r, lane));
         weights.map(|r| f64::from(r.weight)).sum()
     };
-    let rate = load.rate.highest() * share(Some(Lane::Reused)) / share(None);
+    let mut own = load.requests.iter().filter(|r| !load.is_mixed(r));
+    let own = own.any(|r| of_lane(&r, Some(Lane::Reused)));
+    let own_rate = load.own_rate.iter().map(|o| o.per_second).sum::<f64>();
+    let rate = load.rate.highest() * share(Some(Lane::Reused)) / share(None)
+        + if own { own_rate } else { 0.0 };
     let wanted = (rate * POOL_IDLE.as_secs_f64()).ceil() as usize;
     wanted.clamp(1, POOL_LARGEST).min(load.max_in_flight)
 }

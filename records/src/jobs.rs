@@ -14,8 +14,8 @@ pub enum JobRecord {
     Event {
         /// When it was read.
         at: RunOffset,
-        /// A JSON object with `job`, `event`, and where they are known `pod` and `t` (epoch milliseconds); any other
-        /// text is the key of a job that is done.
+        /// A JSON object with `job`, `event`, and where they are known `pod` and `t` (epoch milliseconds, or RFC 3339);
+        /// any other text is the key of a job that is done.
         line: String,
     },
     /// Everything that the source had was read.
@@ -41,6 +41,10 @@ pub struct JobPlan {
     pub submit: String,
     /// What the key of every job of the run begins with; the `seq` of the request that submitted it follows.
     pub key_prefix: String,
+    /// Where the events are: `redis`, `http`, `postgresql` or `logs`; empty in recordings of earlier versions, which knew
+    /// `redis` and `logs`.
+    #[serde(default)]
+    pub source: String,
     /// A regular expression with the groups `job` and, where there are other events than the end, `event`: finds the
     /// jobs' events in the containers' log lines. `None` where they are in `jobs.jsonl`.
     pub log_pattern: Option<String>,
@@ -83,6 +87,7 @@ mod tests {
         let plan = JobPlan {
             submit: "enqueue".to_owned(),
             key_prefix: "17f-".to_owned(),
+            source: "redis".to_owned(),
             log_pattern: None,
             complete_within_nanos: 1,
             max_repeats: 0,

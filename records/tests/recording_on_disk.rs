@@ -329,6 +329,7 @@ fn jobs_are_recorded_without_secrets_and_a_recording_without_jobs_has_no_file_of
         JobRecord::Plan(JobPlan {
             submit: "enqueue".to_owned(),
             key_prefix: "r-".to_owned(),
+            source: "redis".to_owned(),
             log_pattern: None,
             complete_within_nanos: 7,
             max_repeats: 1,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::jobs::{JobSource, JobsSpec};
 use crate::model::{BodySource, HeaderSource, RequestSpec, Scenario};
 use crate::template::TemplatePart;
 use crate::words;
@@ -74,13 +75,18 @@ impl Scenario {
     /// Everything that is missing or unusable, with its request and place.
     pub fn check_environment(&self) -> Result<(), EnvironmentErrors> {
         let requests = self.load.all_requests();
-        let errors: Vec<_> = requests
+        let mut errors: Vec<_> = requests
             .flat_map(|r| {
                 let headers = environment_headers(r, |name| std::env::var_os(name)).err();
                 let headers = headers.into_iter().flat_map(|e| e.0);
                 headers.chain(missing_in_body(r)).collect::<Vec<_>>()
             })
             .collect();
+        let jobs = self.jobs.iter();
+        errors.extend(jobs.flat_map(|jobs| {
+            let values = environment_of_jobs(jobs, |name| std::env::var_os(name)).err();
+            values.into_iter().flat_map(|e| e.0)
+        }));
         if errors.is_empty() {
             Ok(())
         } else {
@@ -119,17 +125,11 @@ fn template_variables(request: &RequestSpec) -> impl Iterator<Item = &str> {
 /// environment or a file, whole and without their scheme (`Bearer ...`), the longest first.
 pub fn secret_values(scenario: &Scenario) -> Vec<String> {
     let mut secrets = Vec::new();
+    let of_jobs = scenario.jobs.iter().flat_map(sources_of_jobs);
+    secrets.extend(of_jobs.filter_map(|(_, source)| secret_value(source)));
     for request in scenario.load.all_requests() {
-        for (_, source) in &request.headers {
-            match source {
-                HeaderSource::Env(variable) => secrets.extend(std::env::var(variable).ok()),
-                HeaderSource::File(path) => {
-                    let text = std::fs::read_to_string(path).ok();
-                    secrets.extend(text.map(|t| t.trim_end_matches(['\r', '\n']).to_owned()));
-                }
-                HeaderSource::Literal(_) => {}
-            }
-        }
+        let sources = request.headers.iter();
+        secrets.extend(sources.filter_map(|(_, source)| secret_value(source)));
         secrets.extend(template_variables(request).filter_map(|v| std::env::var(v).ok()));
     }
     let tokens: Vec<String> = secrets
@@ -144,6 +144,17 @@ pub fn secret_values(scenario: &Scenario) -> Vec<String> {
     secrets
 }
 
+fn secret_value(source: &HeaderSource) -> Option<String> {
+    match source {
+        HeaderSource::Env(variable) => std::env::var(variable).ok(),
+        HeaderSource::File(path) => {
+            let text = std::fs::read_to_string(path).ok();
+            text.map(|t| t.trim_end_matches(['\r', '\n']).to_owned())
+        }
+        HeaderSource::Literal(_) => None,
+    }
+}
+
 const VARIABLE: &str = "the environment variable";
 
 /// The request's headers with their values; those from the environment are asked of `lookup`
@@ -156,30 +167,72 @@ pub fn environment_headers(
     request: &RequestSpec,
     lookup: impl Fn(&str) -> Option<OsString>,
 ) -> Result<Vec<(String, String)>, EnvironmentErrors> {
-    let mut headers = Vec::new();
+    let named = request
+        .headers
+        .iter()
+        .map(|(header, source)| (header.as_str(), format!("the header `{header}`"), source));
+    values(&request.name, named, lookup)
+}
+
+/// What the source of a scenario's jobs needs of the environment, with its values: the headers of `jobs.http`, the
+/// password of `jobs.postgresql` under that name.
+///
+/// # Errors
+///
+/// As of [`environment_headers`].
+pub fn environment_of_jobs(
+    jobs: &JobsSpec,
+    lookup: impl Fn(&str) -> Option<OsString>,
+) -> Result<Vec<(String, String)>, EnvironmentErrors> {
+    let asked = format!("jobs.{}", jobs.source.as_str());
+    let named = sources_of_jobs(jobs).into_iter().map(|(name, source)| {
+        let place = match jobs.source {
+            JobSource::Postgresql(_) => "the password".to_owned(),
+            _ => format!("the header `{name}`"),
+        };
+        (name, place, source)
+    });
+    values(&asked, named, lookup)
+}
+
+fn sources_of_jobs(jobs: &JobsSpec) -> Vec<(&str, &HeaderSource)> {
+    match &jobs.source {
+        JobSource::Http(http) => http.headers.iter().map(|(n, s)| (n.as_str(), s)).collect(),
+        JobSource::Postgresql(of) => of.password.iter().map(|s| ("password", s)).collect(),
+        JobSource::Redis { .. } | JobSource::Logs(_) => Vec::new(),
+    }
+}
+
+/// Values by name, each with its place in words.
+fn values<'s>(
+    asked: &str,
+    named: impl Iterator<Item = (&'s str, String, &'s HeaderSource)>,
+    lookup: impl Fn(&str) -> Option<OsString>,
+) -> Result<Vec<(String, String)>, EnvironmentErrors> {
+    let mut found = Vec::new();
     let mut errors = Vec::new();
-    for (header, source) in &request.headers {
+    for (name, place, source) in named {
         let (source_kind, variable, value) = match source {
             HeaderSource::Literal(value) => {
-                headers.push((header.clone(), value.clone()));
+                found.push((name.to_owned(), value.clone()));
                 continue;
             }
             HeaderSource::Env(variable) => (VARIABLE, variable.clone(), usable(lookup(variable))),
             HeaderSource::File(path) => ("the file", path.display().to_string(), content(path)),
         };
         match value {
-            Ok(value) => headers.push((header.clone(), value)),
+            Ok(value) => found.push((name.to_owned(), value)),
             Err(fault) => errors.push(VariableError {
                 source_kind,
                 variable,
-                request: request.name.clone(),
-                place: format!("the header `{header}`"),
+                request: asked.to_owned(),
+                place,
                 fault,
             }),
         }
     }
     if errors.is_empty() {
-        Ok(headers)
+        Ok(found)
     } else {
         Err(EnvironmentErrors(errors))
     }

@@ -81,6 +81,10 @@ pub(crate) enum Shape {
     Words(&'static [&'static str]),
     /// `redis://host:6379`.
     RedisUrl,
+    /// A URL, or a path of the load's own target.
+    JobUrl,
+    /// `postgresql://user@host:5432/database`.
+    PostgresqlUrl,
     /// A regular expression with the group `job`.
     JobPattern,
     /// `{}` or nothing.
@@ -145,6 +149,8 @@ impl Shape {
             Self::Texts { may_be_empty: false } => "a list with at least one text".to_owned(),
             Self::Words(words) => format!("a list of {}", one_of(words.iter().copied())),
             Self::RedisUrl => "a URL such as `redis://127.0.0.1:6379`, without a user".to_owned(),
+            Self::JobUrl => "a path of the load's target such as `/jobs/events`, or a URL such as `https://jobs.example.com/events`".to_owned(),
+            Self::PostgresqlUrl => "a URL such as `postgresql://reader@127.0.0.1:5432/shop`, with a user and without a password (`?sslmode=require` for TLS)".to_owned(),
             Self::JobPattern => "a regular expression with the group `(?P<job>...)` and, where it finds other events than the end of a job, `(?P<event>...)`".to_owned(),
             Self::Nothing => "`{}`".to_owned(),
             Self::Command => "a command, as text for the shell or as a list of program and arguments".to_owned(),

@@ -9,6 +9,8 @@ mod check;
 mod environment;
 mod file;
 mod flags;
+mod job_tables;
+mod jobs;
 mod keys;
 mod model;
 mod problem;
@@ -25,21 +27,22 @@ mod warnings;
 mod words;
 
 pub use environment::{
-    EnvironmentErrors, VariableError, VariableFault, environment_headers, secret_values,
+    EnvironmentErrors, VariableError, VariableFault, environment_headers, environment_of_jobs,
+    secret_values,
 };
 pub use file::parse;
 pub use flags::ScenarioFlags;
+pub use jobs::{HttpJobs, JobFields, JobKey, JobSource, JobsSpec, OwnRate, PostgresqlJobs};
 pub use model::{
     Arrivals, BalancerSpec, BodyCheck, BodySource, DurationRange, ExecCommand, FrontEnd, Gate,
-    HeaderSource, HealthCheck, JobKey, JobSource, JobsSpec, JourneySpec, KubernetesTarget, Limits,
-    Load, Pacing, PoolSpec, PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride,
-    SandboxTarget, Scenario, Stage, StageKind, StatusRange, StreamKind, StreamSpec, Target,
-    TlsSpec,
+    HeaderSource, HealthCheck, JourneySpec, KubernetesTarget, Limits, Load, Pacing, PoolSpec,
+    PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride, SandboxTarget, Scenario, Stage,
+    StageKind, StatusRange, StreamKind, StreamSpec, Target, TlsSpec,
 };
 pub use problem::{Place, Position, Problem, ScenarioErrors};
 pub use redacted::{redacted, redacted_path};
 pub use rule_id::{RuleId, UnknownRule};
 pub use schema::schema;
-pub use signal::{Moment, Ready, RunPlan, SignalFlags, SignalPlan};
+pub use signal::{Moment, Ready, RunPlan, SignalFlags, SignalPlan, stop_signal};
 pub use template::{Template, TemplatePart};
 pub use units::{duration, write_duration};

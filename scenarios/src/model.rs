@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rollscope_records::Lane;
 
+use crate::jobs::{JobKey, JobsSpec, OwnRate};
 use crate::rule_id::RuleId;
 use crate::template::Template;
 use crate::units::{write_duration, write_rate};
@@ -196,6 +197,8 @@ pub struct Load {
     pub users: u32,
     /// What the users do; of which there are at least as many.
     pub journeys: Vec<JourneySpec>,
+    /// One of the requests, where it comes at a rate of its own beside the mix of the others.
+    pub own_rate: Option<OwnRate>,
     /// How one of the requests carries the key of the job that it submits; a run that has jobs fills it in.
     pub job_key: Option<JobKey>,
 }
@@ -294,53 +297,22 @@ impl Load {
             streams: Vec::new(),
             users: 0,
             journeys: Vec::new(),
+            own_rate: None,
             job_key: None,
         }
     }
-}
 
-/// Background jobs that the load submits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobsSpec {
-    /// The name of the request that submits one each time.
-    pub submit: String,
-    /// The header in which it carries the job's key, lower case.
-    pub key_header: String,
-    /// Where their events are read.
-    pub source: JobSource,
-    /// How often the source is asked.
-    pub poll: Duration,
-    /// A job that is not done so long after its acceptance is lost.
-    pub complete_within: Duration,
-    /// How often a job may be done beyond once.
-    pub max_repeats: u64,
-    /// For how long an instance may hold a job without a sign of life.
-    pub lease: Option<Duration>,
-}
+    /// The most slots that are due in a second.
+    pub fn highest_rate(&self) -> f64 {
+        let own = self.own_rate.as_ref().map_or(0.0, |own| own.per_second);
+        self.rate.highest() + own
+    }
 
-/// Where the events of jobs are read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JobSource {
-    /// A list in Redis.
-    Redis {
-        /// `host:port`.
-        address: String,
-        /// The list's key.
-        list: String,
-    },
-    /// The containers' log lines: a regular expression with the groups `job` and perhaps `event`.
-    Logs(String),
-}
-
-/// How a request carries the key of the job that it submits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobKey {
-    /// The request's name.
-    pub request: String,
-    /// The header, lower case.
-    pub header: String,
-    /// What the key begins with; the slot's number follows.
-    pub prefix: String,
+    /// Whether a request is one of the mix: it has no rate of its own.
+    pub fn is_mixed(&self, request: &RequestSpec) -> bool {
+        let own = self.own_rate.as_ref();
+        own.is_none_or(|own| own.request != request.name)
+    }
 }
 
 /// Slots per second over the time of the load.

@@ -6,10 +6,11 @@ use std::time::Duration;
 use rollscope_records::redact::{self, REDACTED};
 use serde_json::{Map, Value, json};
 
+use crate::jobs::{HttpJobs, JobSource, JobsSpec, PostgresqlJobs};
 use crate::model::{
-    BalancerSpec, BodyCheck, BodySource, ExecCommand, HeaderSource, JobSource, JobsSpec,
-    JourneySpec, Load, Pacing, PoolSpec, PreflightSpec, Rate, RateStep, RequestSpec,
-    ResolveOverride, Scenario, Stage, StageKind, StreamSpec, Target, TlsSpec,
+    BalancerSpec, BodyCheck, BodySource, ExecCommand, HeaderSource, JourneySpec, Load, Pacing,
+    PoolSpec, PreflightSpec, Rate, RateStep, RequestSpec, ResolveOverride, Scenario, Stage,
+    StageKind, StreamSpec, Target, TlsSpec,
 };
 use crate::units::{write_duration, write_rate};
 
@@ -108,14 +109,45 @@ fn jobs(jobs: &JobsSpec) -> Value {
         "complete_within": write_duration(jobs.complete_within),
         "max_repeats": jobs.max_repeats,
     });
+    if let Some(rate) = jobs.rate {
+        value["rate"] = json!(write_rate(rate));
+    }
     match &jobs.source {
         JobSource::Redis { address, list } => {
             value["redis"] = json!({ "url": format!("redis://{address}"), "list": list });
         }
+        JobSource::Http(http) => value["http"] = http_jobs(http),
+        JobSource::Postgresql(of) => value["postgresql"] = postgresql_jobs(of),
         JobSource::Logs(pattern) => value["logs"] = json!(pattern),
     }
     if let Some(lease) = jobs.lease {
         value["lease"] = json!(write_duration(lease));
+    }
+    value
+}
+
+fn http_jobs(http: &HttpJobs) -> Value {
+    let mut value = json!({
+        "url": redacted_path(&http.url),
+        "list": http.list,
+        "job": http.fields.job,
+        "event": http.fields.event,
+        "pod": http.fields.pod,
+        "t": http.fields.t,
+    });
+    if !http.headers.is_empty() {
+        value["headers"] = Value::Object(http.headers.iter().map(header).collect());
+    }
+    value
+}
+
+fn postgresql_jobs(of: &PostgresqlJobs) -> Value {
+    let mut value = json!({ "url": of.url, "query": redact::line(&of.query) });
+    if let Some(password) = &of.password {
+        value["password"] = header(&("password".to_owned(), password.clone())).1;
+    }
+    if let Some(ca) = &of.ca {
+        value["ca"] = json!(ca.display().to_string());
     }
     value
 }

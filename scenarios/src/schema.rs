@@ -74,6 +74,10 @@ fn shape(shape: &Shape) -> Value {
         Shape::File | Shape::Host => json!({ "type": "string", "minLength": 1 }),
         Shape::JsonPointer => text("^(/.*)?$"),
         Shape::RedisUrl => text("^redis://[^/@? ]+/?$"),
+        Shape::JobUrl => text("^(/|https?://[^@ ]+$)"),
+        Shape::PostgresqlUrl => {
+            text("^postgres(ql)?://[^/@:? ]+@[^/@? ]+/[^/@? ]+(\\?sslmode=(require|disable))?$")
+        }
         Shape::JobPattern => text("\\(\\?P?<job>"),
         Shape::Resolves => json!({
             "type": "array",

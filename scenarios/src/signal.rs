@@ -54,6 +54,8 @@ pub struct SignalFlags {
     pub pre_stop: Option<String>,
     /// `--endpoint-lag`: a second when left out.
     pub endpoint_lag: Option<String>,
+    /// `--in-time`: 250 ms when left out.
+    pub in_time: Option<String>,
     /// `--max-failed`.
     pub max_failed: u64,
     /// `--assertions`: whether a failed one is only told.
@@ -151,28 +153,28 @@ impl SignalPlan {
             (&flags.warmup, "--warmup", 2_000),
             (&flags.settle, "--settle", 500),
             (&flags.ready_within, "--ready-within", 60_000),
+            (&flags.in_time, "--in-time", 250),
         ];
-        let [deadline, warmup, settle, ready_within] = times.map(|(value, flag, default)| {
-            let default = Some(Duration::from_millis(default));
-            let parse = |t: &str| positive(t);
-            match value {
-                Some(_) => read(value.as_ref(), flag, &Shape::Duration, parse, p),
-                None => default,
-            }
-        });
+        let [deadline, warmup, settle, ready_within, in_time] =
+            times.map(|(value, flag, default)| {
+                let default = Some(Duration::from_millis(default));
+                let parse = |t: &str| positive(t);
+                match value {
+                    Some(_) => read(value.as_ref(), flag, &Shape::Duration, parse, p),
+                    None => default,
+                }
+            });
         let grace = whole_seconds(flags.grace.as_deref(), "--grace", p);
         let pre_stop = whole_seconds(flags.pre_stop.as_deref(), "--pre-stop", p);
         let lag = lag(flags.endpoint_lag.as_ref(), p);
         let signal = flags.signal.as_deref().map(|s| signal(s, p));
         let ready = flags.ready.as_deref().map(|r| self::ready(r, p));
-        let found = (path, rate, deadline, warmup, settle, ready_within, lag);
+        let times = (deadline, warmup, settle, ready_within, in_time);
+        let found = (path, rate, times, lag);
         let (
             Some(path),
             Some(rate),
-            Some(deadline),
-            Some(warmup),
-            Some(settle),
-            Some(ready_within),
+            (Some(deadline), Some(warmup), Some(settle), Some(ready_within), Some(in_time)),
             Some(lag),
         ) = found
         else {
@@ -182,6 +184,7 @@ impl SignalPlan {
             return Err(ScenarioErrors::new("command line", problems));
         }
         let mut load = load(&path, slow.flatten().as_deref(), rate, deadline);
+        load.limits.in_time = in_time;
         load.pod_header = flags.pod_header.as_ref().map(|h| h.to_ascii_lowercase());
         Ok(Self {
             scenario: Scenario {
@@ -419,15 +422,21 @@ const SIGNALS: [&str; 14] = [
     "SIGVTALRM",
 ];
 
-fn signal(text: &str, problems: &mut Vec<Problem>) -> Option<String> {
+/// The name (`SIGTERM`) of a signal that a container can be stopped with, from its name with or without `SIG`.
+pub fn stop_signal(text: &str) -> Option<String> {
     let upper = text.to_ascii_uppercase();
     let name = if upper.starts_with("SIG") {
         upper
     } else {
         format!("SIG{upper}")
     };
-    if SIGNALS.contains(&name.as_str()) {
-        return Some(name);
+    SIGNALS.contains(&name.as_str()).then_some(name)
+}
+
+fn signal(text: &str, problems: &mut Vec<Problem>) -> Option<String> {
+    let name = stop_signal(text);
+    if name.is_some() {
+        return name;
     }
     let found = format!("`{}`", text.escape_debug());
     problems.push(problem(
@@ -505,11 +514,19 @@ mod tests {
         flags.signal = Some("KILL".to_owned());
         flags.ready = Some("log:(".to_owned());
         flags.rate = Some("100".to_owned());
+        flags.in_time = Some("soon".to_owned());
         let said = SignalPlan::from_flags(&flags).unwrap_err().to_string();
-        for flag in ["--path", "--grace", "--signal", "--ready", "--rate"] {
+        for flag in [
+            "--path",
+            "--grace",
+            "--signal",
+            "--ready",
+            "--rate",
+            "--in-time",
+        ] {
             assert!(said.contains(flag), "{flag} in {said}");
         }
-        assert!(said.contains("5 problems"), "{said}");
+        assert!(said.contains("6 problems"), "{said}");
     }
 
     #[test]

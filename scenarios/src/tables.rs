@@ -1,5 +1,6 @@
 //! Every key of a scenario, once.
 
+use crate::job_tables::{JOBS, JOBS_HTTP, JOBS_POSTGRESQL, JOBS_REDIS};
 use crate::keys::{Key, Planned, Shape, Table};
 use crate::rule_id::RuleId;
 
@@ -7,7 +8,7 @@ const fn planned(name: &'static str, instead_of: &'static [&'static str]) -> Pla
     Planned { name, instead_of }
 }
 
-const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
+pub(crate) const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
     Key {
         name,
         doc,
@@ -17,7 +18,7 @@ const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
     }
 }
 
-const fn optional(
+pub(crate) const fn optional(
     name: &'static str,
     shape: Shape,
     default: Option<&'static str>,
@@ -824,80 +825,6 @@ const STAGE: Table = Table {
     ],
 };
 
-const JOBS: Table = Table {
-    home: "jobs",
-    doc: "Background jobs that the load submits, and where to read what became of them: exactly one source.",
-    keys: &[
-        required(
-            "submit",
-            Shape::Text,
-            "The request of `load.requests` that submits a job each time; its share of the rate is that of the jobs.",
-        ),
-        optional(
-            "key_header",
-            Shape::HeaderName,
-            Some("idempotency-key"),
-            "The header in which it carries the job's key, another one for each job.",
-        ),
-        optional(
-            "redis",
-            Shape::Section(&JOBS_REDIS),
-            None,
-            "Jobs' events are read from a list in Redis, which is not changed.",
-        ),
-        optional(
-            "logs",
-            Shape::JobPattern,
-            None,
-            "Jobs' events are found in the containers' log lines.",
-        ),
-        optional(
-            "poll",
-            Shape::Deadline,
-            Some("500ms"),
-            "How often Redis is asked.",
-        ),
-        optional(
-            "complete_within",
-            Shape::Deadline,
-            Some("30s"),
-            "A job that is not done so long after its acceptance is lost; one that was accepted later than that before the end is not judged.",
-        ),
-        optional(
-            "max_repeats",
-            Shape::Whole(0, u64::MAX),
-            Some("0"),
-            "How often a job may be done beyond once.",
-        ),
-        optional(
-            "lease",
-            Shape::Deadline,
-            None,
-            "For how long an instance may hold a job without a sign of life.",
-        ),
-    ],
-    one_of: &["redis", "logs"],
-    planned: &[
-        planned("http", &["redis", "logs"]),
-        planned("postgresql", &["redis", "logs"]),
-    ],
-};
-
-const JOBS_REDIS: Table = Table {
-    home: "jobs.redis",
-    doc: "A list in Redis to which the jobs' events are appended.",
-    keys: &[
-        required("url", Shape::RedisUrl, "Where Redis listens."),
-        required(
-            "list",
-            Shape::Text,
-            "The key of the list. An element is a JSON object with `job`, `event` (`reserved`, `done`, `returned`, `lease_expired`, `failed`) and, where they are known, `pod` and `t` (epoch milliseconds); any other text is the key of a job that is done.",
-        ),
-    ],
-    one_of: &[],
-    planned: &[],
-};
-
 const BALANCER: Table = Table {
     home: "balancers[]",
     doc: "A load balancer before the target, and its access log.",
@@ -1015,6 +942,8 @@ pub(crate) const TABLES: &[&Table] = &[
     &JOBS,
     &JOBS_REDIS,
     &BALANCER,
+    &JOBS_HTTP,
+    &JOBS_POSTGRESQL,
     &GATE,
     &LOGS,
     &PREFLIGHT,

@@ -1,6 +1,6 @@
 //! What is allowed but probably not meant.
 
-use crate::model::{HeaderSource, Load, Scenario, Stage, StageKind};
+use crate::model::{HeaderSource, Load, RequestSpec, Scenario, Stage, StageKind};
 use crate::redacted::is_harmless_header;
 
 impl Scenario {
@@ -32,16 +32,20 @@ impl Scenario {
 
 /// Warns where requests that take their whole deadline do not fit under the cap.
 fn cap_warning(load: &Load) -> Option<String> {
-    let weights: f64 = load.requests.iter().map(|r| f64::from(r.weight)).sum();
-    let deadline: f64 = load
-        .requests
-        .iter()
-        .map(|r| {
-            let patience = r.abort_after.map_or(r.deadline, |a| a.min(r.deadline));
-            f64::from(r.weight) / weights * patience.as_secs_f64()
-        })
+    let mixed = || load.requests.iter().filter(|r| load.is_mixed(r));
+    let weights: f64 = mixed().map(|r| f64::from(r.weight)).sum();
+    let patience = |r: &RequestSpec| {
+        let patience = r.abort_after.map_or(r.deadline, |a| a.min(r.deadline));
+        patience.as_secs_f64()
+    };
+    let of_mix: f64 = mixed()
+        .map(|r| load.rate.highest() * f64::from(r.weight) / weights * patience(r))
         .sum();
-    let rate = load.rate.highest();
+    let own = load.requests.iter().filter(|r| !load.is_mixed(r));
+    let own_rate = load.own_rate.as_ref().map_or(0.0, |own| own.per_second);
+    let of_own: f64 = own.map(|r| own_rate * patience(r)).sum();
+    let rate = load.highest_rate();
+    let deadline = (of_mix + of_own) / rate;
     let most = (rate * deadline).ceil();
     (most > load.max_in_flight as f64).then(|| {
         format!(

@@ -585,6 +585,7 @@ fn jobs_have_their_defaults_and_survive_being_written_down() {
     let scenario = good(WITH_JOBS);
     let expected = JobsSpec {
         submit: "enqueue".to_owned(),
+        rate: None,
         key_header: "idempotency-key".to_owned(),
         source: JobSource::Redis {
             address: "queue:6379".to_owned(),
@@ -599,6 +600,54 @@ fn jobs_have_their_defaults_and_survive_being_written_down() {
     let again = good(&redacted(&scenario).to_string());
     assert_eq!(again.jobs, scenario.jobs);
     assert_eq!(good(FULL).jobs, None);
+}
+
+/// The same with another request beside it, a rate of its own and that source.
+fn with_source(source: &str) -> Scenario {
+    let text = WITH_JOBS
+        .replace(
+            "    - { name: enqueue, post: /jobs }",
+            "    - { name: home, get: / }\n    - { name: enqueue, post: /jobs }",
+        )
+        .replace("  submit: enqueue", "  submit: enqueue\n  rate: 2/s")
+        .replace(
+            r#"  redis: { url: "redis://queue", list: "jobs:events" }"#,
+            source,
+        );
+    let scenario = good(&text);
+    let again = good(&redacted(&scenario).to_string());
+    assert_eq!(
+        (&again.jobs, &again.load.own_rate),
+        (&scenario.jobs, &scenario.load.own_rate)
+    );
+    scenario
+}
+
+#[test]
+fn jobs_with_a_rate_of_their_own_are_none_of_the_mix() {
+    let load = with_source("  logs: 'done (?P<job>.+)'").load;
+    assert_eq!(load.highest_rate(), 12.0);
+    let mixed: Vec<bool> = load.requests.iter().map(|r| load.is_mixed(r)).collect();
+    assert_eq!(mixed, [true, false]);
+}
+
+#[test]
+fn jobs_in_a_document_and_in_a_database_survive_being_written_down_without_their_secrets() {
+    let source =
+        "  http: { url: /jobs/events, headers: { authorization: { env: TOKEN } }, list: /items }";
+    let Some(JobSource::Http(http)) = with_source(source).jobs.map(|j| j.source) else {
+        panic!("no document");
+    };
+    assert_eq!(
+        (http.list.as_str(), http.fields.job.as_str()),
+        ("/items", "/job")
+    );
+    let source = "  postgresql: { url: 'postgresql://reader@db:5432/shop?sslmode=require', password: { env: TOKEN }, query: 'SELECT job FROM done; ' }";
+    let Some(JobSource::Postgresql(query)) = with_source(source).jobs.map(|j| j.source) else {
+        panic!("no query");
+    };
+    assert!(query.is_secured());
+    assert_eq!(query.query, "SELECT job FROM done");
 }
 
 #[test]

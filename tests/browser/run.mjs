@@ -6,6 +6,7 @@ import './checks/gestures.mjs';
 import './checks/panel.mjs';
 import './checks/address.mjs';
 import './checks/many_pods.mjs';
+import './checks/jobs.mjs';
 import './checks/later.mjs';
 import './checks/hostile.mjs';
 import './checks/accessibility.mjs';

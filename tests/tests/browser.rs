@@ -22,7 +22,7 @@ use rollscope_records::Recording;
 use rollscope_reports::{
     Format, RunEntry, comparison_html, report_json, write_index, write_reports,
 };
-use rollscope_tests::{Workdir, golden_cases, golden_recording};
+use rollscope_tests::{GoldenCase, Workdir, golden_cases, golden_recording};
 use serde_json::{Value, json};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_rollscope-under-test");
@@ -41,6 +41,7 @@ fn the_html_reports_work_in_a_browser() {
     let reports = artifacts.join("reports");
     let mut pages = Pages::new(&reports);
     pages.golden();
+    pages.jobs();
     pages.sandbox();
     pages.shipped();
     pages.made_up();
@@ -124,6 +125,20 @@ impl<'a> Pages<'a> {
             let recording = Recording::open(&golden_recording(&case, into.path())).unwrap();
             self.add(&case, "real", analyze(&recording), &recording);
         }
+    }
+
+    /// Runs written by hand whose jobs were lost, repeated or taken up by others.
+    fn jobs(&mut self) {
+        let cases = GoldenCase::all().into_iter();
+        let mut with_jobs = 0;
+        for case in cases.filter(|case| case.written().is_some()) {
+            let recording = case.recording();
+            if !recording.jobs.is_empty() {
+                self.add(&case.name, "jobs", analyze(&recording), &recording);
+                with_jobs += 1;
+            }
+        }
+        assert!(with_jobs > 3, "{with_jobs} runs with jobs");
     }
 
     /// A run of the program, for every check; its watch events stand beside the page, for the panel to be held against.

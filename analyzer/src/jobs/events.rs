@@ -4,6 +4,7 @@ use regex::Regex;
 use rollscope_records::{JobPlan, JobRecord, LogSource, Recording, RunOffset};
 use serde_json::{Map, Value};
 
+use crate::kube_time;
 use crate::timeline::{PodIx, Timeline};
 
 /// What happened to a job.
@@ -101,12 +102,20 @@ fn in_line(
     let key = fields.get("job")?.as_str()?.to_owned();
     let what = fields.get("event").and_then(Value::as_str);
     let what = what.map_or(Some(What::Done), What::read)?;
-    let told = fields.get("t").and_then(Value::as_f64).map(|ms| {
-        let nanos = (ms * 1e6) as i64;
-        RunOffset(nanos.saturating_sub(wall_start_nanos)).clamp(since.min(at), at)
-    });
+    let told = fields
+        .get("t")
+        .and_then(unix_nanos)
+        .map(|nanos| RunOffset(nanos.saturating_sub(wall_start_nanos)).clamp(since.min(at), at));
     let who = fields.get("pod").and_then(Value::as_str);
     Some((key, event(told.unwrap_or(at), what, who, timeline)))
+}
+
+/// Epoch milliseconds, or RFC 3339.
+fn unix_nanos(told: &Value) -> Option<i64> {
+    match told {
+        Value::String(text) => kube_time::parse(text).map(|t| t.unix_nanos),
+        other => other.as_f64().map(|ms| (ms * 1e6) as i64),
+    }
 }
 
 fn in_logs(recording: &Recording, pattern: &str, timeline: &Timeline) -> Vec<(String, JobEvent)> {

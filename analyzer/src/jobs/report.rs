@@ -14,8 +14,8 @@ const MOST_TOLD: usize = 200;
 pub struct JobsReport {
     /// The request that submitted them.
     pub submit: String,
-    /// Where their events were read: `redis` or `logs`.
-    pub source: &'static str,
+    /// Where their events were read: `redis`, `http`, `postgresql` or `logs`.
+    pub source: String,
     /// Submissions that were answered with success.
     pub accepted: u64,
     /// Accepted jobs that were done.
@@ -86,9 +86,10 @@ pub(crate) fn job_reports(jobs: Option<&Jobs>, timeline: &Timeline) -> Option<Jo
     let told = jobs.all.iter().filter(|j| is_told(j, jobs));
     Some(JobsReport {
         submit: jobs.plan.submit.clone(),
-        source: match jobs.plan.log_pattern {
-            Some(_) => "logs",
-            None => "redis",
+        source: match (jobs.plan.source.as_str(), &jobs.plan.log_pattern) {
+            ("", Some(_)) => "logs".to_owned(),
+            ("", None) => "redis".to_owned(),
+            (told, _) => told.to_owned(),
         },
         accepted: accepted().count() as u64,
         done,

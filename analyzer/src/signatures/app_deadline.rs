@@ -89,7 +89,7 @@ fn refused_after_forced_exit(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> H
         .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.0, facts::refused_from_its_end(case, pod, cx))
         .require(1.5, ended_in_its_shutdown(pod, cx))
-        .forbid(ended_with_its_signal(pod, cx))
+        .forbid(ended_with_its_signal(case, pod, cx))
         .require(0.5, code_is_forced(pod, cx))
         .weigh(3.5, 0.0, said_forced(pod, cx))
         .forbid(super::crash::said_why(pod, cx))
@@ -127,7 +127,7 @@ fn least(pod: PodIx, cx: &Context<'_>) -> i64 {
 
 /// It ended with its signal, as far as the two are known: it had not reacted to it (a wrapper takes a while to end and
 /// says nothing), or had only just said so. No timer of its own can have run by then.
-fn ended_with_its_signal(pod: PodIx, cx: &Context<'_>) -> Check {
+fn ended_with_its_signal(case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> Check {
     let (Some(drain), Some(end)) = (cx.drain(pod), cx.pod(pod).end.as_ref()) else {
         return Check::Unseen;
     };
@@ -144,10 +144,15 @@ fn ended_with_its_signal(pod: PodIx, cx: &Context<'_>) -> Check {
             } else {
                 least(pod, cx)
             };
+            // What it cut tells to the millisecond when it can have been at the earliest.
+            let earliest = match case.kind {
+                Kind::Cut => case.first(cx).max(end.at.lo),
+                _ => end.at.lo,
+            };
             // A hook of unknown length leaves open when the signal came.
             let hook = cx.pod(pod).pre_stop.as_ref();
             let known = hook.is_none_or(|h| h.sleep_seconds.is_some());
-            known && !reacted && end.at.lo.nanos_since(drain.signal.hi) < within
+            known && !reacted && facts::likely_after_signal(pod, earliest, cx) < within
         }
     };
     Check::when(
@@ -173,7 +178,7 @@ fn common(name: &'static str, case: &Case<'_>, pod: PodIx, cx: &Context<'_>) -> 
         .forbid(facts::killed_by_probe(case, pod, cx))
         .require(1.0, ended_the_requests(case, pod, cx))
         .require(1.5, between_signal_and_deadline(case, pod, cx))
-        .forbid(ended_with_its_signal(pod, cx))
+        .forbid(ended_with_its_signal(case, pod, cx))
         .forbid(facts::oom(case, pod, cx))
         .oppose(2.5, unforwarded_signal::wrapper_spoke(pod, cx))
         .oppose(3.0, facts::proxy_ended_first(case, pod, cx))

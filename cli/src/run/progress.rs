@@ -42,7 +42,7 @@ impl Display {
         Self {
             name: scenario.name.clone(),
             clock,
-            planned_rate: scenario.load.rate.highest() / generators as f64,
+            planned_rate: scenario.load.highest_rate() / generators as f64,
             shown: Shown::new(tui),
         }
     }

@@ -47,7 +47,7 @@ pub(super) fn of(
         },
         log_marks: scenario.log_marks.clone(),
         requests: requests.collect(),
-        rate_per_second: scenario.load.rate.highest(),
+        rate_per_second: scenario.load.highest_rate(),
         rate_shape: scenario.load.rate.shape(),
         shards: shard.map(OwnShard::facts),
         scenario: redacted(scenario),

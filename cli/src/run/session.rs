@@ -154,7 +154,12 @@ async fn observe(
     };
     let job_key = jobs::begin(scenario, run, recorder);
     let jobs = match drives {
-        true => jobs::observe(scenario, clock, recorder),
+        true => jobs::observe(
+            scenario,
+            (&target.base_url, &target.dialer),
+            (clock, run),
+            recorder,
+        )?,
         false => None,
     };
     let loading = load(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rollscope_collector::Progress;
-use rollscope_loadgen::{LoadShare, Schedule};
+use rollscope_loadgen::{LoadShare, Timetable};
 use rollscope_records::{RunClock, RunOffset, Shard, Shards};
 use rollscope_scenarios::{Scenario, StageKind, Target};
 use time::OffsetDateTime;
@@ -57,7 +57,7 @@ impl OwnShard {
             of: shard.of,
             start,
             length,
-            slots: Schedule::new(&scenario.load).map_or(0, |s| s.due_by(length)),
+            slots: Timetable::new(&scenario.load).map_or(0, |s| s.due_by(length)),
         };
         own.check_start(OffsetDateTime::now_utc())
             .map_err(Failure::usage)?;

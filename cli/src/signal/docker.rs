@@ -10,6 +10,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitCode, Output, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::DockerPodArgs;
@@ -25,8 +26,48 @@ const NOT_STARTED: u8 = 125;
 /// Variables that every container gets.
 const ALWAYS: [&str; 4] = ["PORT", "POD_NAME", "POD_IP", "POD_NAMESPACE"];
 
+/// The signal that an image is stopped with (its STOPSIGNAL), pulled where it is not there yet; `None` where it says
+/// nothing, and Docker sends SIGTERM.
+pub(super) fn stop_signal_of(image: &str) -> Result<Option<String>, Failure> {
+    check_engine()?;
+    let told = inspected(image).or_else(|| {
+        terminal::note(&format!("pulling {image}"));
+        let pulled = docker_now(&["pull", "--quiet", image]);
+        pulled.filter(|answer| answer.status.success())?;
+        inspected(image)
+    });
+    // An image that cannot be had is told of when a container of it is created.
+    let Some(told) = told.filter(|t| !t.is_empty() && t != "<no value>") else {
+        return Ok(None);
+    };
+    let by_number = || {
+        let number = told.parse::<i32>().ok()?;
+        Signal::try_from(number).ok().map(|s| s.as_str().to_owned())
+    };
+    let name = by_number().unwrap_or_else(|| told.clone());
+    match rollscope_scenarios::stop_signal(&name) {
+        Some(signal) => Ok(Some(signal)),
+        None => Err(Failure::usage(format!(
+            "the image {image} is stopped with {told} (STOPSIGNAL), which no program can take as a request to stop here; mend the image, or name another signal by --signal"
+        ))),
+    }
+}
+
+/// What a local image has as its STOPSIGNAL.
+fn inspected(image: &str) -> Option<String> {
+    let format = "{{.Config.StopSignal}}";
+    let answer = docker_now(&["image", "inspect", "--format", format, image])?;
+    let told = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+    answer.status.success().then_some(told)
+}
+
+fn docker_now(args: &[&str]) -> Option<Output> {
+    let mut command = Command::new(DOCKER);
+    command.args(args).stdin(Stdio::null()).output().ok()
+}
+
 /// Whether there is an engine.
-pub(super) fn check_engine() -> Result<(), Failure> {
+fn check_engine() -> Result<(), Failure> {
     let asked = Command::new(DOCKER)
         .args(["version", "--format", "{{.Server.Version}}"])
         .stdin(Stdio::null())
@@ -133,7 +174,7 @@ async fn attached(args: &DockerPodArgs) -> Result<ExitCode, Failure> {
 /// The signal that the pod is stopped with.
 fn stop_signal(args: &DockerPodArgs) -> std::io::Result<tokio::signal::unix::Signal> {
     let named = args.signal.as_deref().unwrap_or("SIGTERM");
-    let number = named.parse::<nix::sys::signal::Signal>();
+    let number = named.parse::<Signal>();
     signal(number.map_or(SignalKind::terminate(), |n| SignalKind::from_raw(n as i32)))
 }
 

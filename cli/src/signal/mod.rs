@@ -24,9 +24,6 @@ use workload::Program;
 /// Puts the program to the test, once or several times. The exit code is the worst run's.
 pub(crate) fn signal(args: &SignalArgs) -> Result<Exit, Failure> {
     let mut program = Program::of(args)?;
-    if args.docker.is_some() {
-        docker::check_engine()?;
-    }
     let _guard = program.container().map(docker::Guard::start).transpose()?;
     let output = Output::create(args.out.as_deref(), program.name(), None)?;
     let ended = run::runtime()?.block_on(async {

@@ -32,6 +32,10 @@ impl Program {
     /// The program that the command line asks for. Its port is taken for the whole of the command.
     pub(super) fn of(args: &SignalArgs) -> Result<Self, Failure> {
         let plan = SignalPlan::from_flags(&flags(args)).map_err(Failure::usage)?;
+        let stop_signal = match (&plan.signal, &args.docker) {
+            (None, Some(image)) => docker::stop_signal_of(image)?,
+            (asked, _) => asked.clone(),
+        };
         let text = match &args.manifest {
             Some(file) => Some((file.clone(), read(file)?)),
             None => None,
@@ -41,7 +45,7 @@ impl Program {
             None => std::env::current_dir().map_err(Failure::environment)?,
         };
         let mut program = Self {
-            single: single(args, &plan),
+            single: single(args, &plan, stop_signal),
             port: PortClaim::any().map_err(Failure::environment)?,
             plan,
             text,
@@ -60,7 +64,7 @@ impl Program {
                 &args.command,
                 &name,
                 &variables,
-                program.plan.signal.as_deref(),
+                program.single.stop_signal.as_deref(),
                 told.grace().saturating_sub(told.pre_stop()),
             )?;
             program.single.without_processes = true;
@@ -138,7 +142,7 @@ impl Program {
     }
 }
 
-fn single(args: &SignalArgs, plan: &SignalPlan) -> Single {
+fn single(args: &SignalArgs, plan: &SignalPlan, stop_signal: Option<String>) -> Single {
     let seconds = |of: Option<Duration>| of.map(|d| d.as_secs());
     Single {
         name: plan.scenario.name.clone(),
@@ -157,7 +161,7 @@ fn single(args: &SignalArgs, plan: &SignalPlan) -> Single {
         },
         grace_seconds: seconds(plan.grace),
         pre_stop_seconds: seconds(plan.pre_stop),
-        stop_signal: plan.signal.clone(),
+        stop_signal,
         ..Single::default()
     }
 }
@@ -178,6 +182,7 @@ fn flags(args: &SignalArgs) -> SignalFlags {
         grace: args.grace.clone(),
         pre_stop: args.pre_stop.clone(),
         endpoint_lag: args.endpoint_lag.clone(),
+        in_time: args.in_time.clone(),
         max_failed: args.max_failed,
         assertions_warn: args.assertions == Assertions::Warn,
         pod_header: args.pod_header.clone(),

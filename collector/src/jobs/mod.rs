@@ -1,6 +1,10 @@
-//! What a queue says of the jobs that the load submits: the elements of a list in Redis, as they are appended.
+//! What a queue says of the jobs that the load submits: a list in Redis, a JSON document, or the rows of a query, asked
+//! again and again. Nothing is written to any of them.
 
+mod http;
+mod postgresql;
 mod redis;
+mod seen;
 
 use std::time::Duration;
 
@@ -9,36 +13,60 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use redis::{Redis, RedisError};
+pub use http::{Document, Route};
+pub use postgresql::Query;
+pub use redis::RedisList;
+use seen::Seen;
 
-/// Which list to read, and how often.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobList {
-    /// `host:port` of the Redis.
-    pub address: String,
-    /// The list's key.
-    pub list: String,
-    /// How often it is read.
-    pub every: Duration,
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is read.
+#[derive(Debug)]
+pub enum JobsFrom {
+    /// The elements of a list, as they are appended.
+    Redis(RedisList),
+    /// The elements of a list in a document, where they were not there before.
+    Http(Document),
+    /// The rows of a query, where they were not there before.
+    Postgresql(Query),
 }
 
-/// Reads a list until it is stopped. Nothing is written to Redis.
+/// What to read, and how.
+#[derive(Debug)]
+pub struct JobsReading {
+    /// Where the events are.
+    pub from: JobsFrom,
+    /// How often they are read.
+    pub every: Duration,
+    /// What the keys of the run's jobs begin with.
+    pub key_prefix: String,
+}
+
+/// Reads the events of jobs until it is stopped.
 #[derive(Debug)]
 pub struct JobsObserver {
     stop: watch::Sender<bool>,
     reading: JoinHandle<()>,
 }
 
+/// Why nothing was read, in words.
+#[derive(Debug)]
+struct Unread {
+    why: String,
+    /// Whether a later reading does not bring what was missed.
+    missing: bool,
+}
+
 impl JobsObserver {
-    /// Begins to read what is appended from now on. What goes wrong is recorded, and tried again.
-    pub fn start(of: JobList, clock: RunClock, recorder: RecordingWriter) -> Self {
+    /// Begins to read what comes from now on. What goes wrong is recorded, and tried again.
+    pub fn start(of: JobsReading, clock: RunClock, recorder: RecordingWriter) -> Self {
         let (stop, stopped) = watch::channel(false);
         let reader = Reader {
+            seen: Seen::of_keys(&of.key_prefix),
             of,
             clock,
             recorder,
-            redis: None,
-            next: None,
         };
         Self {
             stop,
@@ -55,12 +83,10 @@ impl JobsObserver {
 }
 
 struct Reader {
-    of: JobList,
+    of: JobsReading,
+    seen: Seen,
     clock: RunClock,
     recorder: RecordingWriter,
-    redis: Option<Redis>,
-    /// The index of the first element that is not read yet; `None` before the list's length is known.
-    next: Option<i64>,
 }
 
 impl Reader {
@@ -82,45 +108,33 @@ impl Reader {
     async fn record(&mut self) {
         let asked = self.clock.now();
         let record = match self.read().await {
-            Ok(()) => JobRecord::Read { at: asked },
-            Err(error) => {
-                self.redis = None;
-                let (address, list) = (&self.of.address, &self.of.list);
-                let why = format!("the list {list} of the Redis at {address}: {error}");
-                let missing = matches!(error, RedisError::Shorter);
-                JobRecord::Unread {
-                    at: asked,
-                    why,
-                    missing,
+            Ok(lines) => {
+                let at = self.clock.now();
+                for line in lines {
+                    let line = redact::line(&line).into_owned();
+                    self.recorder.job(JobRecord::Event { at, line });
                 }
+                JobRecord::Read { at: asked }
             }
+            Err(Unread { why, missing }) => JobRecord::Unread {
+                at: asked,
+                why,
+                missing,
+            },
         };
         self.recorder.job(record);
     }
 
-    async fn read(&mut self) -> Result<(), RedisError> {
-        let mut redis = match self.redis.take() {
-            Some(redis) => redis,
-            None => Redis::connect(&self.of.address).await?,
-        };
-        let length = redis.length(&self.of.list).await?;
-        let from = match self.next {
-            Some(next) if next > length => {
-                self.next = Some(length);
-                return Err(RedisError::Shorter);
+    /// What is new.
+    async fn read(&mut self) -> Result<Vec<String>, Unread> {
+        match &mut self.of.from {
+            JobsFrom::Redis(list) => list.read().await,
+            JobsFrom::Http(document) => Ok(self.seen.new_among(document.read().await?)),
+            JobsFrom::Postgresql(query) => {
+                let rows = query.read(&self.of.key_prefix).await?;
+                Ok(self.seen.new_among(rows))
             }
-            Some(next) => next,
-            None => length,
-        };
-        let lines = redis.range(&self.of.list, from, length).await?;
-        let at = self.clock.now();
-        self.next = Some(from.max(length));
-        for line in lines {
-            let line = redact::line(&line).into_owned();
-            self.recorder.job(JobRecord::Event { at, line });
         }
-        self.redis = Some(redis);
-        Ok(())
     }
 }
 

@@ -1,14 +1,13 @@
-//! As much of Redis' protocol as reading a list takes (RESP 2).
+//! A list in Redis, and as much of its protocol as reading one takes (RESP 2).
 
 use std::io;
-use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+use super::{PATIENCE, Unread};
+
 /// The longest element that is read, bytes.
 const LONGEST: usize = 1 << 20;
 /// Elements that are asked for at once.
@@ -16,7 +15,7 @@ const AT_ONCE: i64 = 5_000;
 
 /// Why a list was not read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RedisError {
+enum RedisError {
     #[error("cannot connect: {0}")]
     Connect(io::Error),
     #[error("the connection broke: {0}")]
@@ -31,9 +30,65 @@ pub(super) enum RedisError {
     Shorter,
 }
 
+/// A list to which events are appended.
+#[derive(Debug)]
+pub struct RedisList {
+    /// `host:port` of the Redis.
+    address: String,
+    list: String,
+    redis: Option<Redis>,
+    /// The index of the first element that is not read yet; `None` before the list's length is known.
+    next: Option<i64>,
+}
+
+impl RedisList {
+    /// The list with that key in the Redis at `address` (`host:port`), from its end on.
+    pub fn new(address: &str, list: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            list: list.to_owned(),
+            redis: None,
+            next: None,
+        }
+    }
+
+    /// What was appended since the last reading.
+    pub(super) async fn read(&mut self) -> Result<Vec<String>, Unread> {
+        self.appended().await.map_err(|error| {
+            self.redis = None;
+            let why = format!(
+                "the list {} of the Redis at {}: {error}",
+                self.list, self.address
+            );
+            let missing = matches!(error, RedisError::Shorter);
+            Unread { why, missing }
+        })
+    }
+
+    async fn appended(&mut self) -> Result<Vec<String>, RedisError> {
+        let mut redis = match self.redis.take() {
+            Some(redis) => redis,
+            None => Redis::connect(&self.address).await?,
+        };
+        let length = redis.length(&self.list).await?;
+        let from = match self.next {
+            Some(next) if next > length => {
+                self.next = Some(length);
+                return Err(RedisError::Shorter);
+            }
+            Some(next) => next,
+            None => length,
+        };
+        let lines = redis.range(&self.list, from, length).await?;
+        self.next = Some(from.max(length));
+        self.redis = Some(redis);
+        Ok(lines)
+    }
+}
+
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Redis(BufReader<TcpStream>);
+struct Redis(BufReader<TcpStream>);
 
 enum Reply {
     Number(i64),
@@ -41,14 +96,14 @@ enum Reply {
 }
 
 impl Redis {
-    pub(super) async fn connect(address: &str) -> Result<Self, RedisError> {
+    async fn connect(address: &str) -> Result<Self, RedisError> {
         let connected = timeout(PATIENCE, TcpStream::connect(address)).await;
         let stream = connected.map_err(|_| RedisError::Silent)?;
         Ok(Self(BufReader::new(stream.map_err(RedisError::Connect)?)))
     }
 
     /// The length of a list; 0 where there is none.
-    pub(super) async fn length(&mut self, list: &str) -> Result<i64, RedisError> {
+    async fn length(&mut self, list: &str) -> Result<i64, RedisError> {
         match self.ask(&["LLEN", list]).await? {
             Reply::Number(length) => Ok(length),
             Reply::Texts(_) => Err(RedisError::Unknown("a list".to_owned())),
@@ -56,12 +111,7 @@ impl Redis {
     }
 
     /// The elements from index `from` on, before `to`.
-    pub(super) async fn range(
-        &mut self,
-        list: &str,
-        from: i64,
-        to: i64,
-    ) -> Result<Vec<String>, RedisError> {
+    async fn range(&mut self, list: &str, from: i64, to: i64) -> Result<Vec<String>, RedisError> {
         let mut all = Vec::new();
         let mut next = from;
         while next < to {

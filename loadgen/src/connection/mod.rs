@@ -14,7 +14,8 @@ pub use dialer::{Dialer, Direct, NoRoute};
 pub(crate) use frames::Goaway;
 pub(crate) use multiplex::{Multiplex, Shared};
 pub(crate) use pool::Pool;
-pub(crate) use tls::{Tls, client_config};
+pub(crate) use tls::Tls;
+pub use tls::tls_config;
 pub(crate) use wire::{PeerEnd, Wire, WireEnd, WireFacts};
 
 #[cfg(test)]

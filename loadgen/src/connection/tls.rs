@@ -94,7 +94,11 @@ impl Tls {
 }
 
 /// rustls's configuration as `spec` says, for HTTP/1.1.
-pub(crate) fn client_config(spec: &TlsSpec) -> Result<ClientConfig, LoadError> {
+///
+/// # Errors
+///
+/// A file that cannot be read or used, or no authority at all, with its key.
+pub fn tls_config(spec: &TlsSpec) -> Result<ClientConfig, LoadError> {
     let mut config = config_trusting(spec, roots(spec)?)?;
     config.alpn_protocols = vec![HTTP_1.to_vec()];
     Ok(config)

@@ -16,7 +16,7 @@ use super::attack::Attack;
 use super::client::Target;
 use super::link::{Clock, Link};
 use super::plan::JourneysPlan;
-use crate::connection::client_config;
+use crate::connection::tls_config;
 
 /// Runs journeys: a plan and orders come on stdin, records go out on stdout. Only this program itself starts it.
 pub fn main() -> ExitCode {
@@ -63,7 +63,7 @@ fn stdout_of_our_own() -> std::io::Result<File> {
 
 fn walk(plan: JourneysPlan, link: &Arc<Link>) -> Result<(), String> {
     let tls = match &plan.target.tls {
-        Some(tls) => Some(client_config(&tls.spec()).map_err(|e| e.to_string())?),
+        Some(tls) => Some(tls_config(&tls.spec()).map_err(|e| e.to_string())?),
         None => None,
     };
     let pod_header = plan.pod_header.as_deref();

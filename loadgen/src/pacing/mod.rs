@@ -6,8 +6,11 @@ mod pacer;
 mod poisson;
 mod schedule;
 mod timer;
+mod timetable;
 
-pub(crate) use pace::{Pacer, tolerance};
+pub(crate) use pace::{Going, Pacer, tolerance};
 pub use pacer::ConstantRate;
 pub use schedule::Schedule;
 pub(crate) use timer::SlotTimer;
+pub(crate) use timetable::Place;
+pub use timetable::Timetable;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rollscope_records::RunOffset;
 use rollscope_scenarios::Load;
 
-use super::schedule::{DueTimes, Schedule};
+use super::timetable::{Place, Times, Timetable};
 
 /// Slots go together up to this, unless the scenario says otherwise: measured, see `PERFORMANCE.md`.
 const LONGEST_TOLERANCE: Duration = Duration::from_micros(500);
@@ -18,15 +18,26 @@ const HICCUP: Duration = Duration::from_millis(1);
 
 /// The tolerance of `load`: what the scenario says, or enough for a handful of slots at the highest rate.
 pub(crate) fn tolerance(load: &Load) -> Duration {
-    let by_rate = Duration::from_secs_f64(TOGETHER / load.rate.highest().max(1.0));
+    let by_rate = Duration::from_secs_f64(TOGETHER / load.highest_rate().max(1.0));
     let adaptive = by_rate.min(LONGEST_TOLERANCE);
     load.pacing.tolerance.unwrap_or(adaptive)
+}
+
+/// A slot that goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Going {
+    /// Its number.
+    pub(crate) slot: u64,
+    /// When it was due.
+    pub(crate) due: RunOffset,
+    /// What it is for.
+    pub(crate) place: Place,
 }
 
 /// The slots of one thread, in order: which of them go now, and when to look again. It is told the time, so it is pure.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
-    due_times: DueTimes,
+    times: Times,
     from: RunOffset,
     next: u64,
     step: u64,
@@ -41,14 +52,14 @@ pub(crate) struct Pacer {
 impl Pacer {
     /// Slots `first`, `first + step`, ... of `load`, whose slot 0 is due at `from`.
     pub(crate) fn new(
-        schedule: Schedule,
+        timetable: Timetable,
         load: &Load,
         from: RunOffset,
         first: u64,
         step: u64,
     ) -> Self {
         Self {
-            due_times: DueTimes::new(schedule),
+            times: Times::new(timetable),
             from,
             next: first,
             step,
@@ -60,12 +71,14 @@ impl Pacer {
     }
 
     fn due(&mut self, slot: u64) -> RunOffset {
-        self.from.plus(self.due_times.due(slot))
+        self.from.plus(self.times.due(slot))
     }
 
-    /// The next slot and when it was due, if it may go at `now`. It counts as gone.
-    pub(crate) fn go(&mut self, now: RunOffset) -> Option<(u64, RunOffset)> {
-        let (slot, due) = (self.next, self.due(self.next));
+    /// The next slot, if it may go at `now`. It counts as gone.
+    pub(crate) fn go(&mut self, now: RunOffset) -> Option<Going> {
+        let slot = self.next;
+        let (due, place) = self.times.at(slot);
+        let due = self.from.plus(due);
         if slot >= self.end || due > now || self.allowed > now {
             return None;
         }
@@ -74,7 +87,7 @@ impl Pacer {
         let burst = self.tolerance.max(HICCUP);
         let earliest = self.allowed.max(now.minus(burst));
         self.allowed = earliest.plus_nanos(gap / i64::from(self.catch_up));
-        Some((slot, due))
+        Some(Going { slot, due, place })
     }
 
     /// When to look again: at the last slot that is due within the tolerance of the next one.
@@ -136,7 +149,7 @@ mod tests {
 
     fn pacer(load: &Load, first: u64, step: u64) -> Pacer {
         Pacer::new(
-            Schedule::new(load).unwrap(),
+            Timetable::new(load).unwrap(),
             load,
             RunOffset::ZERO,
             first,
@@ -152,7 +165,7 @@ mod tests {
     fn driven(pacer: &mut Pacer, until: RunOffset) -> Vec<(u64, RunOffset, RunOffset)> {
         let (mut now, mut gone) = (RunOffset::ZERO, Vec::new());
         while now <= until {
-            while let Some((slot, due)) = pacer.go(now) {
+            while let Some(Going { slot, due, .. }) = pacer.go(now) {
                 gone.push((slot, due, now));
             }
             now = pacer.wake(now);
@@ -198,7 +211,7 @@ mod tests {
         let mut now = micros(210_000);
         let mut gone = Vec::new();
         while now < micros(400_000) {
-            while let Some((_, due)) = pacer.go(now) {
+            while let Some(Going { due, .. }) = pacer.go(now) {
                 gone.push((due, now));
             }
             now = pacer.wake(now);
@@ -227,8 +240,8 @@ mod tests {
         let end = *ends.iter().max().unwrap();
         for pacer in &mut pacers {
             pacer.end_before(end);
-            while let Some((slot, _)) = pacer.go(micros(1_000_000)) {
-                all.push(slot);
+            while let Some(going) = pacer.go(micros(1_000_000)) {
+                all.push(going.slot);
             }
             assert!(pacer.is_over());
         }

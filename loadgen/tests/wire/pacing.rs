@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rollscope_loadgen::{Direct, Schedule};
 use rollscope_records::{Lane, Outcome};
-use rollscope_scenarios::{Arrivals, Load, Rate, RateStep};
+use rollscope_scenarios::{Arrivals, Load, OwnRate, Rate, RateStep, RequestSpec};
 
 use crate::harness::{Run, ended, get, load, start};
 use crate::server::{OK, Server};
@@ -56,6 +56,51 @@ fn every_shape_puts_its_slots_where_the_schedule_says_on_any_number_of_threads()
             ids.dedup();
             assert_eq!(ids.len(), run.connections.len(), "ids are unique");
         }
+    }
+}
+
+#[test]
+fn a_request_with_a_rate_of_its_own_comes_beside_the_mix_on_any_number_of_threads() {
+    for threads in [1, 3] {
+        let server = Server::answering(OK);
+        let named = |name: &str, lane| RequestSpec {
+            name: name.to_owned(),
+            ..get(lane)
+        };
+        let mix = [
+            ("kept", Lane::Reused),
+            ("enqueue", Lane::New),
+            ("fresh", Lane::New),
+        ];
+        let requests = mix.map(|(name, lane)| named(name, lane)).to_vec();
+        let mut load = load(400.0, requests);
+        load.own_rate = Some(OwnRate {
+            request: "enqueue".to_owned(),
+            per_second: 100.0,
+        });
+        load.pacing.threads = Some(threads);
+        let run = sent(&server, load, 500);
+        let from = run.generator.from;
+        let due = |name: &str| -> Vec<_> {
+            let own = run.requests.iter().filter(|r| r.name == name);
+            own.map(|r| r.scheduled.nanos_since(from)).collect()
+        };
+        // 100 a second, whatever else is sent; and the others share out the load's rate among themselves.
+        for (i, at) in due("enqueue").into_iter().enumerate() {
+            assert_eq!(at, i as i64 * 10_000_000);
+        }
+        for (name, first) in [("kept", 0), ("fresh", 2_500_000)] {
+            for (i, at) in due(name).into_iter().enumerate() {
+                assert_eq!(at, first + i as i64 * 5_000_000, "{name}");
+            }
+        }
+        let seqs: Vec<u64> = run.requests.iter().map(|r| r.seq).collect();
+        assert_eq!(seqs, (0..run.generator.planned).collect::<Vec<_>>());
+        assert_eq!(
+            run.generator.planned,
+            run.generator.sent + run.generator.dropped
+        );
+        assert!(due("enqueue").len().abs_diff(due("kept").len() / 2) <= 1);
     }
 }
 

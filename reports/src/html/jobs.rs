@@ -95,6 +95,7 @@ mod tests {
         recording.jobs.push(JobRecord::Plan(JobPlan {
             submit: "enqueue".to_owned(),
             key_prefix: "r-".to_owned(),
+            source: "redis".to_owned(),
             log_pattern: None,
             complete_within_nanos: 1,
             max_repeats: 0,

@@ -60,6 +60,7 @@ pub(super) fn load(
         streams: streams?,
         users: walked.as_ref()?.users,
         journeys: walked?.journeys,
+        own_rate: None,
         job_key: None,
     })
 }

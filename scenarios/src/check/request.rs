@@ -183,13 +183,7 @@ fn header_source(value: &Field<'_>, checker: &mut Checker<'_>) -> Option<HeaderS
     match &value.node.value {
         Value::Map(_) => {
             let section = Section::open(value, &HEADER, checker)?;
-            let Some(variable) = section.get("env") else {
-                return header_file(&section, checker);
-            };
-            let expected = "the name of an environment variable such as `TOKEN`";
-            text(&variable, checker, expected, |t| {
-                words::is_variable(t).then(|| HeaderSource::Env(t.to_owned()))
-            })
+            secret(&section, checker)
         }
         Value::Text(text) if words::is_header_value(text.as_bytes()) => {
             Some(HeaderSource::Literal(text.clone()))
@@ -201,6 +195,17 @@ fn header_source(value: &Field<'_>, checker: &mut Checker<'_>) -> Option<HeaderS
             None
         }
     }
+}
+
+/// A secret's variable or file.
+pub(super) fn secret(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<HeaderSource> {
+    let Some(variable) = section.get("env") else {
+        return header_file(section, checker);
+    };
+    let expected = "the name of an environment variable such as `TOKEN`";
+    text(&variable, checker, expected, |t| {
+        words::is_variable(t).then(|| HeaderSource::Env(t.to_owned()))
+    })
 }
 
 /// A secret's file need not be there where a scenario is only checked, as little as a variable.
@@ -262,7 +267,6 @@ fn expect_body(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Optio
         Some(_) => check.parsed("contains", checker, own).map(Some),
         None => Some(None),
     };
-    let pointer = |t: &str| (t.is_empty() || t.starts_with('/')).then(|| t.to_owned());
     let json_pointer = match check.get("json_pointer") {
         Some(_) => check.parsed("json_pointer", checker, pointer).map(Some),
         None => Some(None),
@@ -286,6 +290,11 @@ fn expect_body(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<Optio
         json_pointer: json_pointer?,
         equals: equals?,
     }))
+}
+
+/// A JSON pointer.
+pub(super) fn pointer(text: &str) -> Option<String> {
+    (text.is_empty() || text.starts_with('/')).then(|| text.to_owned())
 }
 
 fn scalar(field: &Field<'_>, checker: &mut Checker<'_>) -> Option<String> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::field::Field;
 use super::section::Section;
 use super::{Checker, balancers, gate, jobs, load, preflight, stages, target};
+use crate::jobs::JobsSpec;
 use crate::model::{Scenario, Target};
 use crate::tables::SCENARIO;
 use crate::tree::{Node, Value};
@@ -51,11 +52,13 @@ pub(crate) fn scenario(root: &Node, checker: &mut Checker<'_>) -> Option<Scenari
     let gate = gate::gate(&top, checker);
     let log_marks = gate::log_marks(&top, checker);
     let preflight = preflight::preflight(&top, checker);
+    let (mut load, jobs) = (load?, jobs?);
+    load.own_rate = jobs.as_ref().and_then(JobsSpec::own_rate);
     Some(Scenario {
         name: name?,
         target: target?,
-        load: load?,
-        jobs: jobs?,
+        load,
+        jobs,
         balancers: balancers?,
         stages: stages?,
         gate: gate?,

@@ -280,6 +280,7 @@ impl Book {
         let plan = JobPlan {
             submit: "enqueue".to_owned(),
             key_prefix: "run-".to_owned(),
+            source: "redis".to_owned(),
             log_pattern: None,
             complete_within_nanos: parse::length(options.take("within")?)?,
             max_repeats: options.take("repeats").unwrap_or("0").parse().ok()?,

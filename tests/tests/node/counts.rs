@@ -13,8 +13,8 @@ fn count(report: &Value, name: &str) -> u64 {
 }
 
 /// What the client saw cut is what the report says of the pods, and what the subjects received and did not answer
-/// together with what reached their sockets and was never read.
-pub(crate) fn check(run: &Finished, report: &Value, ledgers: &Ledgers) {
+/// together with what reached their sockets and was never read. `tried`: requests before the load, in no recording.
+pub(crate) fn check(run: &Finished, report: &Value, ledgers: &Ledgers, tried: u64) {
     let cut_by_client = outcomes(
         report,
         &[
@@ -37,9 +37,9 @@ pub(crate) fn check(run: &Finished, report: &Value, ledgers: &Ledgers) {
         run.stdout
     );
 
-    let refused = outcomes(report, &["connect_refused"]);
+    let never_there = outcomes(report, &["connect_refused", "unrouted"]);
     let (received, cut) = (ledgers.total(|l| l.received), ledgers.total(|l| l.cut));
-    let unread = count(report, "sent") - refused - received;
+    let unread = count(report, "sent") + tried - never_there - received;
     // The client gave up these, or waited for them no longer.
     let gave_up = outcomes(report, &["gave_up", "deadline_exceeded"]);
     let undecided = ledgers.total(|l| l.undecided);

@@ -2,12 +2,16 @@
 //! clients say themselves.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod at_once;
 mod counts;
+mod documents;
 mod environment;
 mod jobs;
 mod matrix;
 mod rollouts;
+mod signals;
 mod table;
+mod verdict;
 mod workers;
 
 /// The program under test.

@@ -38,11 +38,12 @@ fn behind_l4_each_subject_has_the_cause_of_its_own_table() {
         let expected = expected().into_iter().find(|e| e.subject == subject);
         let expected = expected.unwrap();
         let causes: BTreeSet<_> = words(&row[1]).into_iter().collect();
-        let mut allowed = expected.beside.clone();
-        allowed.extend(expected.cause.clone());
-        allowed.extend(expected.findings.clone());
-        assert!(causes.is_subset(&allowed), "{row:?}, expected {expected:?}");
-        let named = expected.cause.is_none_or(|cause| causes.contains(&cause));
+        let rollout = expected.rollout;
+        let mut allowed = rollout.beside.clone();
+        allowed.extend(rollout.cause.clone());
+        allowed.extend(rollout.findings.clone());
+        assert!(causes.is_subset(&allowed), "{row:?}, expected {rollout:?}");
+        let named = rollout.cause.is_none_or(|cause| causes.contains(&cause));
         assert!(named, "{row:?}");
     }
 }

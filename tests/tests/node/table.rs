@@ -8,6 +8,17 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) subject: String,
+    /// From its rollout.
+    pub(crate) rollout: Verdict,
+    /// From `rollscope signal`.
+    pub(crate) signal: Verdict,
+    /// What `rollscope signal` is told beside the usual.
+    pub(crate) flags: Vec<String>,
+}
+
+/// What a subject is expected to get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Verdict {
     pub(crate) exit_code: i32,
     /// The cause that must be among those of its bursts; `None`: no request need fail.
     pub(crate) cause: Option<String>,
@@ -50,12 +61,24 @@ pub(crate) fn expected() -> Vec<Expected> {
 }
 
 fn row(cells: &[String]) -> Expected {
-    let [subject, _, exit_code, cause, findings] = cells else {
-        panic!("not a row of five: {cells:?}");
+    let [subject, _, exit_code, cause, findings, signal] = cells else {
+        panic!("not a row of six: {cells:?}");
     };
-    let (always, at_times) = cause.split_once("at times").unwrap_or((cause, ""));
+    let (exit, told) = signal.split_once(' ').unwrap_or((signal, ""));
+    let (told, with) = told.split_once("with").unwrap_or((told, ""));
+    let (causes, found) = told.split_once("finding").unwrap_or((told, ""));
+    let flags = words(with).join(" ");
     Expected {
         subject: words(subject).remove(0),
+        rollout: verdict(exit_code, cause, findings),
+        signal: verdict(exit.trim_end_matches(':'), causes, found),
+        flags: flags.split_ascii_whitespace().map(str::to_owned).collect(),
+    }
+}
+
+fn verdict(exit_code: &str, cause: &str, findings: &str) -> Verdict {
+    let (always, at_times) = cause.split_once("at times").unwrap_or((cause, ""));
+    Verdict {
         exit_code: exit_code.parse().unwrap(),
         cause: words(always).pop(),
         beside: words(at_times).into_iter().collect(),
@@ -79,6 +102,22 @@ fn names(folder: &str, extension: &str) -> BTreeSet<String> {
         .filter(|path| path.extension().is_some_and(|e| e == extension))
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect()
+}
+
+#[test]
+fn a_cell_says_exit_code_cause_finding_and_flags() {
+    let line = "| `x` | a server | 0 | none | | 1 `a`, at times `b`, finding `c`, with `--rate=2/s --path=/` |";
+    let rows = rows_under(&format!("h\n|---|\n{line}\n"), "h");
+    let row = row(&rows[0]);
+    assert_eq!(row.flags, ["--rate=2/s", "--path=/"]);
+    let own = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect();
+    let expected = Verdict {
+        exit_code: 1,
+        cause: Some("a".to_owned()),
+        beside: own(&["b"]),
+        findings: own(&["c"]),
+    };
+    assert_eq!((row.signal, row.rollout.exit_code), (expected, 0));
 }
 
 #[test]

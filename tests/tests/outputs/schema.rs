@@ -39,6 +39,7 @@ fn submitted(recording: &Recording) -> Vec<JobRecord> {
     let plan = JobPlan {
         submit: first.name.to_string(),
         key_prefix: "job-".to_owned(),
+        source: "redis".to_owned(),
         log_pattern: None,
         complete_within_nanos: 1,
         max_repeats: 0,

@@ -13,6 +13,10 @@ const STAND_IN: &str = r#"#!/bin/sh
 echo "$*" >> "$STATE/asked"
 case "$1" in
   version) echo 27.0 ;;
+  image)
+    test -f "$STATE/pulled" || { echo "Error: No such image" >&2; exit 1; }
+    cat "$STATE/stopsignal" ;;
+  pull) : > "$STATE/pulled" ;;
   create)
     shift
     while [ $# -gt 0 ]; do
@@ -34,7 +38,9 @@ case "$1" in
     wait $! ;;
   stop)
     pid=$(cat "$STATE/pid")
-    kill -TERM "$pid"
+    signal=$(cat "$STATE/stopsignal")
+    signal=${signal:-TERM}
+    kill -"${signal#SIG}" "$pid"
     tries=$(($3 * 10))
     while kill -0 "$pid" 2>/dev/null && [ "$tries" -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
     kill -KILL "$pid" 2>/dev/null || true ;;
@@ -46,6 +52,7 @@ esac
 fn stand_in(workdir: &Workdir) -> (String, PathBuf) {
     let (bin, state) = (workdir.path().join("bin"), workdir.path().join("state"));
     fs::create_dir(&state).unwrap();
+    fs::write(state.join("stopsignal"), "").unwrap();
     let docker = workdir.write("bin/docker", STAND_IN);
     fs::set_permissions(&docker, fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
@@ -57,7 +64,18 @@ fn docker(
     flags: &[&str],
     command: &[&str],
 ) -> (rollscope_tests::Finished, Vec<String>) {
+    docker_of("", workdir, flags, command)
+}
+
+/// The same with an image that has that STOPSIGNAL.
+fn docker_of(
+    stop_signal: &str,
+    workdir: &Workdir,
+    flags: &[&str],
+    command: &[&str],
+) -> (rollscope_tests::Finished, Vec<String>) {
     let (path, state) = stand_in(workdir);
+    fs::write(state.join("stopsignal"), stop_signal).unwrap();
     let flags = [&["--docker", "shop/web:7"], flags].concat();
     let mut started = start(workdir, &flags, command);
     let output = started
@@ -82,10 +100,12 @@ fn a_container_is_created_started_stopped_with_its_grace_and_removed() {
         .collect();
     assert_eq!(
         words,
-        ["version", "rm", "create", "start", "stop", "rm", "rm"],
+        [
+            "version", "image", "pull", "image", "rm", "create", "start", "stop", "rm", "rm"
+        ],
         "{asked:#?}"
     );
-    let create = &asked[2];
+    let create = &asked[5];
     for part in [
         "--network host",
         "--env PORT",
@@ -95,15 +115,46 @@ fn a_container_is_created_started_stopped_with_its_grace_and_removed() {
         assert!(create.contains(part), "{part} in {create}");
     }
     assert!(
-        asked[4].starts_with("stop --time 10 rollscope-signal-"),
+        asked[7].starts_with("stop --time 10 rollscope-signal-"),
         "{}",
-        asked[4]
+        asked[7]
     );
     let report = run.report();
     assert_eq!(report["signal"]["exit_code"], 0, "{:#}", report["signal"]);
     assert_eq!(report["signal"]["effect"], "handled");
     assert_eq!(report["requests"]["failed"], 0);
     nothing_is_left(&workdir);
+}
+
+#[test]
+fn the_stop_signal_of_an_image_is_the_one_that_is_sent_and_reported() {
+    let server = "trap 'echo got USR1; kill $pid; exit 0' USR1; node deaf.js & pid=$!; while :; do wait; done";
+    for told in ["SIGUSR1", "10"] {
+        let workdir = workdir();
+        let command = ["sh", "-c", server];
+        let (run, asked) = docker_of(told, &workdir, &["--max-failed", "1000"], &command);
+        let report = run.report();
+        assert_eq!(report["signal"]["signal"], "SIGUSR1", "{asked:#?}");
+        assert_eq!(report["signal"]["exit_code"], 0, "{:#}", report["signal"]);
+        let log = super::program::log(&run.recording_dir());
+        assert!(log.contains("got USR1"), "{log}");
+    }
+}
+
+#[test]
+fn a_stop_signal_that_asks_for_nothing_is_refused() {
+    let workdir = workdir();
+    let (run, asked) = docker_of("SIGKILL", &workdir, &[], &["node", "server.js"]);
+    run.expect_exit(2);
+    assert!(
+        run.stderr.contains("SIGKILL (STOPSIGNAL)"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        !asked.iter().any(|line| line.starts_with("create")),
+        "{asked:#?}"
+    );
 }
 
 #[test]
