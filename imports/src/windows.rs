@@ -95,6 +95,7 @@ pub(crate) fn written(nanos: i64) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use super::*;
 

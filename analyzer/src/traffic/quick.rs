@@ -31,6 +31,7 @@ pub(super) fn cut_with_others(failures: &mut [Failure], is_inferred: &[bool]) {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use rollscope_records::{Lane, Outcome, RequestRecord, RunOffset};
 

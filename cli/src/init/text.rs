@@ -199,6 +199,7 @@ fn quoted(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use rollscope_scenarios::{Scenario, Target};
 

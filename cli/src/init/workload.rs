@@ -141,6 +141,7 @@ fn at_once(spec: &Value, replicas: u64) -> u64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use serde_json::json;
 

@@ -120,6 +120,7 @@ impl FollowedLog {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use std::io::Write as _;
 
