@@ -268,7 +268,7 @@ fn summary(report: &SignalReport, ix: PodIx, cx: &Context<'_>) -> String {
         }
         "not_stopped" => {
             let seen = sign.map_or_else(
-                || "it has a handler".to_owned(),
+                || "it has a handler, which may be its runtime's own: nothing shows that it did anything".to_owned(),
                 |s| format!("first sign: {}", s.what),
             );
             format!("{signal} reached {who} ({seen}), but it did not end: SIGKILL did{took}")
