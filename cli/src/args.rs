@@ -47,6 +47,8 @@ pub(crate) enum Command {
     /// Check manifests, or a workload of a cluster, before any load: what will go wrong in a rollout, why, and the fix
     /// as a patch. Exits with 1 when there is a finding at or over --fail-on, with 2 when the input cannot be read.
     Preflight(PreflightArgs),
+    /// Keep a sandbox running until Ctrl-C: a look-alike of a cluster for kubectl, and for `target: kubernetes`.
+    Sandbox(SandboxArgs),
     /// Write a commented scenario for a manifest, or for a workload of a cluster: it runs as it is.
     Init(InitArgs),
     /// Check scenario files, or print their schema for an editor.
@@ -83,6 +85,15 @@ pub(crate) struct RunArgs {
     /// Show the run on the whole screen: rate, outcomes, latency, pods and events. q or Ctrl-C stops it.
     #[arg(long)]
     pub(crate) tui: bool,
+    /// The context of `target: kubernetes`; one that the scenario allows. Default: the current one.
+    #[arg(long)]
+    pub(crate) context: Option<String>,
+    /// The namespace of `target: kubernetes`, instead of the scenario's.
+    #[arg(long, short = 'n')]
+    pub(crate) namespace: Option<String>,
+    /// The kubeconfig of `target: kubernetes`. Default: as kubectl finds it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
     /// Folder where the sandbox writes down what it really did, apart from the recording.
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) truth: Option<PathBuf>,
@@ -405,6 +416,31 @@ pub(crate) struct PreflightArgs {
     /// Print the JSON Schema of --json.
     #[arg(long, exclusive = true)]
     pub(crate) schema: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SandboxArgs {
+    /// The manifest: a Deployment and its Service; the command is run, the image is ignored.
+    #[arg(value_name = "MANIFEST")]
+    pub(crate) manifest: PathBuf,
+    /// What stands before the pods: `l4`, as kube-proxy, or `http`, as an ingress.
+    #[arg(long, value_enum, default_value = "http")]
+    pub(crate) front_end: SandboxFrontEnd,
+    /// Write a kubeconfig with the context `sandbox` here.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Seed of everything that is drawn at random.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// What stands before the pods of a sandbox that stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SandboxFrontEnd {
+    /// As kube-proxy.
+    L4,
+    /// As an ingress.
+    Http,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ mod init;
 mod preflight;
 mod report;
 mod run;
+mod sandbox;
 mod scenario;
 mod signal;
 mod terminal;
@@ -60,6 +61,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Compare(args) => compare::compare(&args).map(ExitCode::from),
         Command::Index(args) => index::index(&args).map(ExitCode::from),
         Command::Preflight(args) => preflight::preflight(&args).map(ExitCode::from),
+        Command::Sandbox(args) => sandbox::sandbox(&args).map(ExitCode::from),
         Command::Init(args) => init::init(&args).map(ExitCode::from),
         Command::Scenario(command) => scenario::scenario(&command).map(ExitCode::from),
         Command::Journeys => Ok(rollscope_loadgen::journeys_main()),

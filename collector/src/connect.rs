@@ -33,7 +33,8 @@ pub fn connect(url: &str) -> Result<ApiServer, CollectorError> {
 }
 
 /// A client for a context of a kubeconfig, and that context's namespace. Without `file` the kubeconfig is found as
-/// kubectl finds it; without `context` it is the current one. Nothing is sent yet. Failed requests are not retried.
+/// kubectl finds it; without `context` it is the current one. In a pod without a kubeconfig it is that of its service
+/// account. Nothing is sent yet. Failed requests are not retried.
 ///
 /// # Errors
 ///
@@ -46,11 +47,15 @@ pub async fn connect_context(
     let bad = |error: &dyn std::error::Error| CollectorError::Kubeconfig {
         why: error.to_string(),
     };
-    let kubeconfig = match file {
-        Some(file) => Kubeconfig::read_from(file),
-        None => Kubeconfig::read(),
+    let kubeconfig = match read(file) {
+        Err(_) if file.is_none() && context.is_none_or(|c| c == IN_CLUSTER) && in_pod() => {
+            let config = Config::incluster().map_err(|e| bad(&e))?;
+            let namespace = config.default_namespace.clone();
+            let client = client(config).map_err(|e| bad(&e))?;
+            return Ok((ApiServer::new(client, IN_CLUSTER), namespace));
+        }
+        kubeconfig => kubeconfig?,
     };
-    let kubeconfig = kubeconfig.map_err(|e| bad(&e))?;
     let name = context
         .map(str::to_owned)
         .or_else(|| kubeconfig.current_context.clone());
@@ -64,6 +69,43 @@ pub async fn connect_context(
     let client = client(config).map_err(|e| bad(&e))?;
     let name = name.unwrap_or_else(|| "the current context".to_owned());
     Ok((ApiServer::new(client, name), namespace))
+}
+
+/// What the service account of a pod is called, where there is no kubeconfig.
+pub const IN_CLUSTER: &str = "in-cluster";
+
+/// The context that [`connect_context`] would use, without a client for it: the one that is named, the current one of the
+/// kubeconfig, or [`IN_CLUSTER`] in a pod that has no kubeconfig.
+///
+/// # Errors
+///
+/// [`CollectorError::Kubeconfig`] when there is no kubeconfig, or it names no context.
+pub fn context_name(file: Option<&Path>, context: Option<&str>) -> Result<String, CollectorError> {
+    if let Some(context) = context {
+        return Ok(context.to_owned());
+    }
+    match read(file) {
+        Ok(kubeconfig) => kubeconfig
+            .current_context
+            .ok_or(CollectorError::Kubeconfig {
+                why: "the kubeconfig has no current context: name one with --context".to_owned(),
+            }),
+        Err(_) if file.is_none() && in_pod() => Ok(IN_CLUSTER.to_owned()),
+        Err(error) => Err(error),
+    }
+}
+
+fn read(file: Option<&Path>) -> Result<Kubeconfig, CollectorError> {
+    let kubeconfig = match file {
+        Some(file) => Kubeconfig::read_from(file),
+        None => Kubeconfig::read(),
+    };
+    kubeconfig.map_err(|e| CollectorError::Kubeconfig { why: e.to_string() })
+}
+
+/// Whether this runs in a pod of a cluster.
+fn in_pod() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
 }
 
 /// A client that sends each request once.

@@ -32,7 +32,7 @@ mod workload;
 pub use api_server::{ApiFailure, ApiServer};
 pub use cluster_state::{ClusterState, EventNote};
 pub use collector::{Cluster, Collector, Scope};
-pub use connect::{connect, connect_context};
+pub use connect::{IN_CLUSTER, connect, connect_context, context_name};
 pub use error::CollectorError;
 pub use import::{ImportError, ImportSummary, Imported, import_watch, read_watch_dir};
 pub use jobs::{Document, JobsFrom, JobsObserver, JobsReading, Query, RedisList, Route};

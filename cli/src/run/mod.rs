@@ -27,6 +27,7 @@ use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::{analyze, terminal};
 use shard::OwnShard;
+use target::ClusterChoice;
 
 /// Runs a scenario. The exit code is the verdict's; with `--record-only` it only says whether the recording is whole.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
@@ -42,6 +43,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         tui: args.tui,
         shard,
         program: None,
+        cluster: ClusterChoice {
+            kubeconfig: args.kubeconfig.clone(),
+            context: args.context.clone(),
+            namespace: args.namespace.clone(),
+        },
     };
     let ended = match recorded(&scenario, &output, setup) {
         Ok(ended) => ended,

@@ -19,7 +19,7 @@ use super::output::Output;
 use super::progress::Display;
 use super::run_record;
 use super::shard::OwnShard;
-use super::target::{OneProgram, Target};
+use super::target::{ClusterChoice, OneProgram, OpenCluster, Target};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
@@ -37,6 +37,8 @@ pub(crate) struct Setup {
     pub(crate) shard: Option<OwnShard>,
     /// The one program that the sandbox runs, instead of the scenario's manifest.
     pub(crate) program: Option<OneProgram>,
+    /// The cluster of `target: kubernetes`.
+    pub(crate) cluster: ClusterChoice,
 }
 
 /// How the user watches the run and stops it.
@@ -65,13 +67,16 @@ pub(crate) async fn record(
     };
     let mut interrupted = user.interrupt.stopped().clone();
     let target = tokio::select! {
-        target = Target::open(scenario, setup.truth, setup.program) => target?,
+        target = Target::open(scenario, setup.truth, setup.program, &setup.cluster) => target?,
         _ = interrupted.wait_for(|stop| *stop) => return Err(Failure {
             exit: Exit::Interrupted,
             message: "interrupted before the load began: nothing was recorded".to_owned(),
         }),
     };
     let ended = run_in(scenario, &target, output, &user).await;
+    if !matches!(ended, Ok(Exit::Passed)) {
+        left_as_it_is(&target);
+    }
     if let Some(sandbox) = target.sandbox {
         let counters = sandbox.front_end().counters();
         sandbox.stop().await;
@@ -81,6 +86,22 @@ pub(crate) async fn record(
         }
     }
     ended
+}
+
+/// Says in what state a workload of a cluster was left by a run that did not come to its end.
+fn left_as_it_is(target: &Target) {
+    let Some(OpenCluster { api, scope }) =
+        target.cluster.as_ref().filter(|_| target.sandbox.is_none())
+    else {
+        return;
+    };
+    terminal::note(&format!(
+        "deployment/{0} in namespace {1} of {2} is left as it is; a rollout that was begun goes on there: kubectl --context {2} \
+         --namespace {1} rollout status deployment/{0}, and to take it back: rollout undo deployment/{0}",
+        scope.deployment,
+        scope.namespace,
+        api.name()
+    ));
 }
 
 async fn run_in(
@@ -144,10 +165,9 @@ async fn observe(
     run: &mut RunRecord,
 ) -> Result<(Option<GeneratorRecord>, RunEnd), Failure> {
     let drives = user.shard.is_none_or(|s| s.drives());
-    let collector = match target.cluster() {
-        Some(cluster) if drives => {
-            let api = rollscope_collector::connect(&cluster.url).map_err(Failure::environment)?;
-            let collector = Collector::start(api, cluster.scope, clock, recorder.clone()).await;
+    let collector = match target.cluster.clone() {
+        Some(OpenCluster { api, scope }) if drives => {
+            let collector = Collector::start(api, scope, clock, recorder.clone()).await;
             Some(collector.map_err(Failure::environment)?)
         }
         _ => None,

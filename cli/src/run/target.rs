@@ -1,13 +1,17 @@
 //! What the rollout runs on, opened and ready.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rollscope_collector::Scope;
+use rollscope_collector::{
+    ApiServer, CollectorError, Scope, WorkloadName, connect, connect_context, context_name,
+    read_workload,
+};
 use rollscope_loadgen::{Dialer, Direct};
 use rollscope_records::TargetFacts;
 use rollscope_sandbox::{GivenWorkload, Sandbox, SandboxConfig, SandboxError, TruthLog};
-use rollscope_scenarios::{FrontEnd, Ready, Scenario, Target as TargetSpec};
+use rollscope_scenarios::{FrontEnd, KubernetesTarget, Ready, Scenario, Target as TargetSpec};
 use tokio::time::Instant;
 
 use super::dialer::{ThroughFrontEnd, WhileRouted};
@@ -41,10 +45,23 @@ pub(crate) struct OneProgram {
     pub(crate) after_signal: bool,
 }
 
+/// How the user names the cluster of `target: kubernetes`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ClusterChoice {
+    /// The kubeconfig; by default as kubectl finds it.
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Its context; by default the current one.
+    pub(crate) context: Option<String>,
+    /// The namespace instead of the scenario's.
+    pub(crate) namespace: Option<String>,
+}
+
 /// An open target.
 pub(crate) struct Target {
     /// The sandbox, if that is the target.
     pub(crate) sandbox: Option<Sandbox>,
+    /// The cluster to observe, if there is one.
+    pub(crate) cluster: Option<OpenCluster>,
     /// Scheme, host and port for the load.
     pub(crate) base_url: String,
     /// The way to it.
@@ -54,9 +71,10 @@ pub(crate) struct Target {
 }
 
 /// A cluster that can be observed.
-pub(crate) struct ClusterAddress {
-    /// The API server's URL.
-    pub(crate) url: String,
+#[derive(Clone)]
+pub(crate) struct OpenCluster {
+    /// Its API server.
+    pub(crate) api: ApiServer,
     /// What to observe.
     pub(crate) scope: Scope,
 }
@@ -67,18 +85,20 @@ impl Target {
         scenario: &Scenario,
         truth: TruthLog,
         program: Option<OneProgram>,
+        choice: &ClusterChoice,
     ) -> Result<Self, Failure> {
         match &scenario.target {
             TargetSpec::None => Ok(Self {
                 sandbox: None,
+                cluster: None,
                 base_url: scenario.load.base_url.clone().unwrap_or_default(),
                 dialer: Arc::new(Direct),
                 facts: TargetFacts::of("none"),
             }),
-            TargetSpec::Kubernetes(_) => Err(Failure::environment(
-                "target kubernetes is not supported yet: nothing was sent; use target sandbox, or target none with an \
-                 exec stage that deploys",
-            )),
+            TargetSpec::Kubernetes(target) => {
+                let base_url = scenario.load.base_url.clone().unwrap_or_default();
+                Self::of_kubernetes(target, base_url, choice).await
+            }
             TargetSpec::Sandbox(sandbox) => {
                 let executable = std::env::current_exe().map_err(Failure::environment)?;
                 let mut config = SandboxConfig::new(sandbox.clone(), executable);
@@ -90,7 +110,7 @@ impl Target {
                     None => all_ready(&running, scenario).await,
                 };
                 match ready {
-                    Ok(()) => Ok(Self::of_sandbox(running, sandbox.front_end)),
+                    Ok(()) => Self::of_sandbox(running, sandbox.front_end),
                     Err(failure) => {
                         running.stop().await;
                         Err(failure)
@@ -100,7 +120,52 @@ impl Target {
         }
     }
 
-    fn of_sandbox(sandbox: Sandbox, kind: FrontEnd) -> Self {
+    /// A workload of a cluster, in a context that the scenario allows. Nothing is sent to any other; to this one, reads.
+    async fn of_kubernetes(
+        target: &KubernetesTarget,
+        base_url: String,
+        choice: &ClusterChoice,
+    ) -> Result<Self, Failure> {
+        let file = choice.kubeconfig.as_deref();
+        let context = context_name(file, choice.context.as_deref()).map_err(Failure::usage)?;
+        if !target.allow_contexts.contains(&context) {
+            return Err(Failure::usage(format!(
+                "the context is {context:?}, and the scenario allows {}: nothing was sent; choose one with --context, or \
+                 add it to target.kubernetes.allow_contexts",
+                target.allow_contexts.join(", ")
+            )));
+        }
+        let connected = connect_context(file, Some(&context)).await;
+        let (api, _) = connected.map_err(Failure::usage)?;
+        let deployment = target.workload.strip_prefix("deployment/");
+        let deployment = deployment.unwrap_or(&target.workload).to_owned();
+        let named = WorkloadName::read(&target.workload).ok_or_else(|| {
+            Failure::usage(format!("{}: expected deployment/NAME", target.workload))
+        })?;
+        let namespace = choice.namespace.as_ref().unwrap_or(&target.namespace);
+        let read = read_workload(&api, namespace, &named).await;
+        read.map_err(|error: CollectorError| Failure::environment(error))?;
+        let facts = TargetFacts {
+            namespace: Some(namespace.clone()),
+            workload: Some(target.workload.clone()),
+            services: target.services.clone(),
+            ..TargetFacts::of("kubernetes")
+        };
+        let scope = Scope {
+            namespace: namespace.clone(),
+            deployment,
+            services: target.services.clone(),
+        };
+        Ok(Self {
+            sandbox: None,
+            cluster: Some(OpenCluster { api, scope }),
+            base_url,
+            dialer: Arc::new(Direct),
+            facts,
+        })
+    }
+
+    fn of_sandbox(sandbox: Sandbox, kind: FrontEnd) -> Result<Self, Failure> {
         let front_end = sandbox.front_end();
         let address = match kind {
             FrontEnd::Direct => front_end.routed().first().copied(),
@@ -122,26 +187,20 @@ impl Target {
             kubelet_version: Some(sandbox.kubelet_version().to_owned()),
             ..TargetFacts::of("sandbox")
         };
-        Self {
+        let deployment = sandbox.workload();
+        let deployment = deployment.strip_prefix("deployment/").unwrap_or(deployment);
+        let scope = Scope {
+            namespace: sandbox.namespace().to_owned(),
+            deployment: deployment.to_owned(),
+            services: sandbox.services().to_vec(),
+        };
+        let api = connect(sandbox.api_url()).map_err(Failure::environment)?;
+        Ok(Self {
             sandbox: Some(sandbox),
+            cluster: Some(OpenCluster { api, scope }),
             base_url,
             dialer,
             facts,
-        }
-    }
-
-    /// The cluster to observe, if there is one.
-    pub(crate) fn cluster(&self) -> Option<ClusterAddress> {
-        let sandbox = self.sandbox.as_ref()?;
-        let deployment = sandbox.workload();
-        let deployment = deployment.strip_prefix("deployment/").unwrap_or(deployment);
-        Some(ClusterAddress {
-            url: sandbox.api_url().to_owned(),
-            scope: Scope {
-                namespace: sandbox.namespace().to_owned(),
-                deployment: deployment.to_owned(),
-                services: sandbox.services().to_vec(),
-            },
         })
     }
 

@@ -8,6 +8,7 @@ mod front_ends;
 mod generators;
 mod init;
 mod interruption;
+mod kubernetes;
 mod long_lived;
 mod plain_target;
 mod reproduction;
