@@ -1,6 +1,7 @@
 //! `balancers[]`: access logs of load balancers before the target.
 
 use super::Checker;
+use super::load::Names;
 use super::section::Section;
 use crate::model::BalancerSpec;
 
@@ -9,21 +10,20 @@ pub(super) fn balancers(top: &Section<'_>, checker: &mut Checker<'_>) -> Option<
     if top.get("balancers").is_none() {
         return Some(Vec::new());
     }
+    let mut names = Names::default();
     let mut balancers: Vec<Option<BalancerSpec>> = Vec::new();
     for section in top.sections("balancers", checker)? {
-        let taken: Vec<String> = balancers.iter().flatten().map(|b| b.name.clone()).collect();
-        balancers.push(section.and_then(|s| balancer(&s, &taken, checker)));
+        balancers.push(section.and_then(|section| {
+            names.check(&section, "balancer", checker);
+            balancer(&section, checker)
+        }));
     }
     balancers.into_iter().collect()
 }
 
-fn balancer(
-    section: &Section<'_>,
-    taken: &[String],
-    checker: &mut Checker<'_>,
-) -> Option<BalancerSpec> {
+fn balancer(section: &Section<'_>, checker: &mut Checker<'_>) -> Option<BalancerSpec> {
     let text = |t: &str| (!t.trim().is_empty()).then(|| t.to_owned());
-    let name = section.parsed("name", checker, |t| text(t).filter(|t| !taken.contains(t)));
+    let name = section.parsed("name", checker, text);
     let file = section.parsed("file", checker, text);
     let format = section.parsed("format", checker, text);
     Some(BalancerSpec {

@@ -45,7 +45,7 @@ pub(super) fn journeys(
     let mut journeys = Vec::new();
     for section in section.sections("journeys", checker)? {
         journeys.push(section.and_then(|section| {
-            names.check(&section, checker);
+            names.check(&section, "request", checker);
             journey(&section, requests, patience, checker)
         }));
     }

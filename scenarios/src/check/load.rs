@@ -151,7 +151,7 @@ fn requests(
     let mut requests = Vec::new();
     for section in section.sections("requests", checker)? {
         requests.push(section.and_then(|section| {
-            names.check(&section, checker);
+            names.check(&section, "request", checker);
             request(&section, patience, checker)
         }));
     }
@@ -170,7 +170,7 @@ fn streams(
     let mut streams = Vec::new();
     for section in section.sections("streams", checker)? {
         streams.push(section.and_then(|section| {
-            names.check(&section, checker);
+            names.check(&section, "request", checker);
             stream(&section, deadline, checker)
         }));
     }
@@ -182,8 +182,8 @@ fn streams(
 pub(super) struct Names(Vec<(String, usize)>);
 
 impl Names {
-    /// Reports a name that another one has already.
-    pub(super) fn check(&mut self, section: &Section<'_>, checker: &mut Checker<'_>) {
+    /// Reports a name that another one has already; `each`: what has a name of its own.
+    pub(super) fn check(&mut self, section: &Section<'_>, each: &str, checker: &mut Checker<'_>) {
         let Some(field) = section.get("name") else {
             return;
         };
@@ -196,8 +196,8 @@ impl Names {
                     "the name `{}` a second time (first in line {line})",
                     shown(name)
                 );
-                let expected = "a name of its own for each request";
-                checker.problem(field.at, &field.path, found, expected, None);
+                let expected = format!("a name of its own for each {each}");
+                checker.problem(field.at, &field.path, found, &expected, None);
             }
             None => self.0.push((name.clone(), field.at.line)),
         }
