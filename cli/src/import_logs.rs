@@ -162,10 +162,10 @@ fn table(imported: &Imported, judged: &[Judged]) -> String {
         debug_assert!(written.is_ok());
     };
     line(format!(
-        "import      {} lines, {} malformed; {} deploys",
+        "import      {} lines, {} malformed; {}",
         count(imported.lines),
         count(imported.malformed.count),
-        judged.len()
+        deploys(judged.len())
     ));
     let notes = imported
         .malformed
@@ -201,8 +201,19 @@ fn table(imported: &Imported, judged: &[Judged]) -> String {
         ));
     }
     let bad = judged.iter().filter(|j| j.exit == Exit::GateFailed).count();
-    line(format!("{bad} of {} deploys failed requests", judged.len()));
+    line(format!(
+        "{bad} of {} failed requests",
+        deploys(judged.len())
+    ));
     text
+}
+
+/// `1 deploy`, `2 deploys`.
+fn deploys(n: usize) -> String {
+    match n {
+        1 => "1 deploy".to_owned(),
+        n => format!("{n} deploys"),
+    }
 }
 
 /// `deploys.json`.

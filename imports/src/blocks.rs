@@ -1,7 +1,7 @@
 //! Files in blocks of whole lines.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
@@ -32,15 +32,12 @@ pub(crate) fn each(
         path: path.to_owned(),
         source,
     };
-    let mut file = File::open(path).map_err(failed)?;
-    let mut magic = [0; 2];
-    let compressed = file.read(&mut magic).map_err(failed)? == 2 && magic == [0x1f, 0x8b];
     let file = File::open(path).map_err(failed)?;
+    // What is piped in can be read only once.
+    let mut file = BufReader::with_capacity(1 << 18, file);
+    let compressed = file.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
     let mut input: Box<dyn Read> = match compressed {
-        true => Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(
-            1 << 18,
-            file,
-        ))),
+        true => Box::new(MultiGzDecoder::new(file)),
         false => Box::new(file),
     };
     let mut rest = Vec::new();

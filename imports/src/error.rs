@@ -42,6 +42,17 @@ pub enum LogImportError {
         "no deploy is known: name them (--windows FILE with `from,to` a line), or give what the cluster wrote down (--watch, --events, --audit) in which pods or a Deployment change"
     )]
     NoDeploy,
+    /// A log that is given twice.
+    #[error("{}: is given twice: its requests would count twice", .0.display())]
+    Twice(PathBuf),
+    /// A mark's pattern.
+    #[error("--mark {name}: {why}: expected a regular expression")]
+    Mark {
+        /// The mark.
+        name: String,
+        /// What is wrong with its pattern.
+        why: String,
+    },
     /// The folder of watch streams.
     #[error(transparent)]
     Watch(#[from] ImportError),

@@ -92,6 +92,7 @@ pub struct Deploy {
 ///
 /// [`LogImportError`]: a file that cannot be read or is not what it should be, and an import without a deploy.
 pub fn import(sources: &Sources) -> Result<Imported, LogImportError> {
+    check(sources)?;
     let cluster = Cluster::read(sources)?;
     let windows = match &sources.windows {
         Some(file) => windows::read(file)?,
@@ -141,4 +142,29 @@ pub fn import(sources: &Sources) -> Result<Imported, LogImportError> {
         notes: cluster.notes.iter().cloned().chain(cut).collect(),
         malformed,
     })
+}
+
+/// What can be known to be wrong before anything is read.
+fn check(sources: &Sources) -> Result<(), LogImportError> {
+    for (name, pattern) in &sources.marks {
+        regex::Regex::new(pattern).map_err(|error| LogImportError::Mark {
+            name: name.clone(),
+            why: error
+                .to_string()
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .to_owned(),
+        })?;
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for log in &sources.logs {
+        // A pipe has no other name; a file that is not there is told when it is read.
+        if let Ok(whole) = log.canonicalize()
+            && !seen.insert(whole)
+        {
+            return Err(LogImportError::Twice(log.clone()));
+        }
+    }
+    Ok(())
 }

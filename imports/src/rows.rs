@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rollscope_accesslogs::{Emitter, Entry, Malformed, TryEnd};
+use rollscope_records::redact;
 
 use crate::Outside;
 
@@ -190,7 +191,7 @@ impl Rows {
 
     fn keep_line(&mut self, line: &str) -> u32 {
         let number = u32::try_from(self.texts.lines.len()).unwrap_or(NONE);
-        self.texts.lines.push(line.to_owned());
+        self.texts.lines.push(redact::line(line).into_owned());
         number
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rollscope_records::redact;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -9,6 +10,9 @@ use crate::LogImportError;
 
 /// Changes that follow one another this closely are of one deploy, ns.
 const TOGETHER: i64 = 180_000_000_000;
+
+/// How much of a name is kept, in characters.
+const LONGEST_NAME: usize = 80;
 
 /// What a change does begins a little before it is written down, ns ...
 const BEFORE: i64 = 5_000_000_000;
@@ -65,7 +69,7 @@ fn window(line: &str) -> Result<Window, String> {
     }
     let name = fields.next().filter(|name| !name.is_empty());
     Ok(Window {
-        name: name.map_or_else(|| written(from), str::to_owned),
+        name: name.map_or_else(|| written(from), |name| redact::shown(name, LONGEST_NAME)),
         from,
         to,
     })

@@ -596,10 +596,12 @@ fn closed_after(pod: PodIx, cx: &Context<'_>) -> Option<i64> {
     Some(closed.nanos_since(drain.signal_at).max(0))
 }
 
-/// No pod of the group was seen not Ready while it drained.
+/// No pod of the group was seen not Ready while it drained. A probe may meet a closed listener before a request does.
 fn ready_to_the_end(group: &Group<'_>, cx: &Context<'_>) -> bool {
     group.pods.iter().all(|p| {
-        let closed = cx.drain(*p).and_then(|d| d.listener_closed);
+        let refused = cx.drain(*p).and_then(|d| d.listener_closed);
+        let refused = refused.map(|at| at.plus_nanos(-SECOND / 5));
+        let closed = facts::logged_close(*p, cx).into_iter().chain(refused).min();
         let turned = |pod: &Pod| {
             let deleted = pod.deletion.as_ref().map(|d| d.seen);
             let off = pod

@@ -139,21 +139,6 @@ fn a_full_disk_is_told_and_what_was_recorded_stays_readable() {
 }
 
 #[test]
-fn a_target_that_cannot_be_run_yet_is_refused_before_anything_is_sent() {
-    let workdir = Workdir::new(PROGRAM);
-    workdir.write(
-        "k8s.yaml",
-        "name: x\ntarget:\n  kubernetes: { allow_contexts: [staging], namespace: shop, workload: deployment/web, services: [web] }\nload:\n  base_url: http://127.0.0.1:1\n  rate: 1/s\n  requests:\n    - { name: a, get: / }\nstages:\n  - warmup: 1s\n  - restart: {}\n",
-    );
-    workdir
-        .rollscope(&["scenario", "check", "k8s.yaml"])
-        .expect_exit(0);
-    let run = workdir.rollscope(&["run", "k8s.yaml", "--out", "out"]);
-    run.expect_exit(4);
-    says(&run, &["not supported yet"]);
-}
-
-#[test]
 fn an_output_folder_with_a_recording_is_not_overwritten() {
     let workdir = Workdir::new(PROGRAM);
     workdir.write("out/recording.rollscope/run.json", "{}");

@@ -166,6 +166,99 @@ fn what_is_no_log_is_told_before_anything_is_written() {
 }
 
 #[test]
+fn what_is_piped_in_is_read_once_and_a_file_counts_once() {
+    let workdir = Workdir::new(PROGRAM);
+    workdir.write("access.log", &log(|_| Some(200)));
+    workdir.write("windows.csv", WINDOW);
+    let piped = format!(
+        "exec {PROGRAM} import <(cat access.log) --log-format nginx --windows windows.csv --out piped"
+    );
+    let mut shell = std::process::Command::new("bash");
+    let output = shell
+        .args(["-c", &piped])
+        .current_dir(workdir.path())
+        .output()
+        .unwrap();
+    let run = workdir.finished(output);
+    run.expect_exit(0);
+    assert!(run.stdout.contains("3,600 lines"), "{}", run.stdout);
+    let args = [
+        "import",
+        "access.log",
+        "./access.log",
+        "--log-format",
+        "nginx",
+        "--windows",
+        "windows.csv",
+        "--out",
+        "o",
+    ];
+    let run = workdir.rollscope(&args);
+    run.expect_exit(2);
+    assert!(run.stderr.contains("given twice"), "{}", run.stderr);
+}
+
+/// A token in a path, text that would run, and a name that would move the cursor.
+#[test]
+fn nothing_secret_is_kept_and_nothing_runs() {
+    let workdir = Workdir::new(PROGRAM);
+    let bad = log(|s| Some(if (1810..1820).contains(&s) { 502 } else { 200 }));
+    let bad = bad
+        .replace("GET /a ", "GET /a?token=c2VjcmV0LXNlY3JldA ")
+        .replace("\"-\" \"-\"", "\"-\" \"<script>alert(1)</script>\"");
+    workdir.write("access.log", &bad);
+    let window = "2026-11-24T10:30:00Z,2026-11-24T10:33:00Z,<script>alert(2)</script>\u{1b}[2J\n";
+    workdir.write("windows.csv", window);
+    let args = [
+        "import",
+        "access.log",
+        "--log-format",
+        "nginx",
+        "--windows",
+        "windows.csv",
+        "--out",
+        "out",
+    ];
+    let run = workdir.rollscope(&args);
+    run.expect_exit(1);
+    assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
+    let told = run.json("deploys.json");
+    let folder = run.out.join(told["deploys"][0]["folder"].as_str().unwrap());
+    let files = [
+        "timeline.html",
+        "report.json",
+        "recording.rollscope/balancer.jsonl",
+        "recording.rollscope/run.json",
+    ];
+    let texts = files.map(|file| fs::read_to_string(folder.join(file)).unwrap());
+    assert!(!texts.iter().any(|text| text.contains("c2VjcmV0LXNlY3JldA")));
+    let index = fs::read_to_string(run.out.join("index.html")).unwrap();
+    assert!(!texts[0].contains("<script>alert") && !index.contains("<script>alert"));
+}
+
+#[test]
+fn a_pattern_that_does_not_compile_is_told_before_anything_is_read() {
+    let workdir = Workdir::new(PROGRAM);
+    workdir.write("access.log", &log(|_| Some(200)));
+    workdir.write("windows.csv", WINDOW);
+    let args = [
+        "import",
+        "access.log",
+        "--log-format",
+        "nginx",
+        "--windows",
+        "windows.csv",
+        "--mark",
+        "x=(",
+        "--out",
+        "o",
+    ];
+    let run = workdir.rollscope(&args);
+    run.expect_exit(2);
+    assert!(run.stderr.contains("--mark x"), "{}", run.stderr);
+}
+
+#[test]
 fn a_compressed_log_that_is_cut_is_read_as_far_as_it_goes_and_told() {
     let workdir = Workdir::new(PROGRAM);
     let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -234,7 +327,7 @@ fn events_and_audit_logs_say_when_there_was_a_deploy() {
     ];
     let run = workdir.rollscope(&args);
     run.expect_exit(0);
-    assert!(run.stdout.contains("; 1 deploys"), "{}", run.stdout);
+    assert!(run.stdout.contains("; 1 deploy\n"), "{}", run.stdout);
     assert!(
         run.stdout.contains("2026-11-24T10:30:00Z"),
         "{}",
