@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rollscope_collector::{Collector, Progress, WalkEnd, walk};
+use rollscope_collector::{Collector, IN_CLUSTER, Progress, WalkEnd, walk};
 use rollscope_loadgen::{LoadConfig, RunningLoad};
 use rollscope_records::{
     BalancerLog, EndKind, GeneratorRecord, RecordingWriter, RunClock, RunEnd, RunRecord, WriteError,
@@ -75,7 +75,7 @@ pub(crate) async fn record(
     };
     let ended = run_in(scenario, &target, output, &user).await;
     if !matches!(ended, Ok(Exit::Passed)) {
-        left_as_it_is(&target);
+        left_as_it_is(&target, &setup.cluster);
     }
     if let Some(sandbox) = target.sandbox {
         let counters = sandbox.front_end().counters();
@@ -88,19 +88,26 @@ pub(crate) async fn record(
     ended
 }
 
-/// Says in what state a workload of a cluster was left by a run that did not come to its end.
-fn left_as_it_is(target: &Target) {
+/// Says that a workload of a cluster was left as it is by a run that did not come to its end, and the whole commands,
+/// with kubeconfig, context and namespace, that look at it and take its rollout back.
+fn left_as_it_is(target: &Target, choice: &ClusterChoice) {
     let Some(OpenCluster { api, scope }) =
         target.cluster.as_ref().filter(|_| target.sandbox.is_none())
     else {
         return;
     };
+    let mut kubectl = "kubectl".to_owned();
+    if let Some(file) = &choice.kubeconfig {
+        kubectl += &format!(" --kubeconfig {}", file.display());
+    }
+    if api.name() != IN_CLUSTER {
+        kubectl += &format!(" --context {}", api.name());
+    }
+    kubectl += &format!(" --namespace {}", scope.namespace);
+    let deployment = &scope.deployment;
     terminal::note(&format!(
-        "deployment/{0} in namespace {1} of {2} is left as it is; a rollout that was begun goes on there: kubectl --context {2} \
-         --namespace {1} rollout status deployment/{0}, and to take it back: rollout undo deployment/{0}",
-        scope.deployment,
-        scope.namespace,
-        api.name()
+        "deployment/{deployment} is left as it is: if its rollout had begun, it goes on\n  to look at it:    {kubectl} rollout \
+         status deployment/{deployment}\n  to take it back:  {kubectl} rollout undo deployment/{deployment}"
     ));
 }
 

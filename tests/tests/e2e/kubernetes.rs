@@ -202,7 +202,9 @@ fn an_interrupt_says_in_what_state_the_workload_is_left() {
         "the restart began"
     );
     kill(Pid::from_raw(run.id() as i32), Signal::SIGINT).unwrap();
-    assert!(told.any(|line| line.contains("is left as it is") && line.contains("rollout undo")));
+    assert!(told.any(|line| line.contains("deployment/web is left as it is")));
+    let undo = "kubectl --kubeconfig sandbox.kubeconfig --context sandbox --namespace default rollout undo deployment/web";
+    assert!(told.any(|line| line.ends_with(undo)));
     assert_eq!(run.wait().unwrap().code(), Some(130));
 }
 
